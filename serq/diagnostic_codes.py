@@ -16,7 +16,9 @@ CODES |= {}
 CODES |= {}
 
 # --- run time -----------------------------------------------------------------------------------
-CODES |= {}
+CODES |= {
+    "erlang-phases": "An Erlang draw has so many phases that it would not end.",
+}
 
 # --- command line, files, settings --------------------------------------------------------------
 CODES |= {}
