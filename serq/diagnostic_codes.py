@@ -12,6 +12,19 @@ CODES |= {
 # --- names, definitions, families, sugar (lowering and linking) ---------------------------------
 CODES |= {}
 
+# --- reading an IR document ---------------------------------------------------------------------
+CODES |= {
+    "ir-duplicate-field": "An object of the IR document names one of its fields twice.",
+    "ir-extension": "The IR document uses an extension that this version of serQ does not know.",
+    "ir-missing-field": "An object of the IR document lacks a field it must have.",
+    "ir-number": "A number of the IR document is outside what its field can hold.",
+    "ir-syntax": "The IR document is not JSON, or ends in the middle.",
+    "ir-too-deep": "The IR document is nested more deeply than the reader goes.",
+    "ir-type": "A value of the IR document has the wrong shape for its field.",
+    "ir-variant": "The IR document names a kind of construct that does not exist.",
+    "ir-version": "The IR document has another version than this reader's.",
+}
+
 # --- rules on the IR (validation) ---------------------------------------------------------------
 CODES |= {}
 

@@ -603,7 +603,11 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole program with its execution settings; fields stand in the order of the JSON."""
+    """A whole program with its execution settings; fields stand in the order of the JSON.
+
+    ``extensions`` names what version 13 cannot say; with any, ``version`` is
+    `serq.ir.codec.EXTENDED_VERSION`, so that a reader of 13 refuses the document.
+    """
 
     version: int
     attrs: tuple[str, ...]
@@ -637,3 +641,4 @@ class Program:
     gauges: tuple[Gauge, ...]
     claims: tuple[Claim, ...]
     registers: tuple[Register, ...]
+    extensions: tuple[str, ...] = ()
