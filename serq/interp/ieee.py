@@ -1,94 +1,31 @@
-"""IEEE 754 arithmetic where Python's own operators raise, change type or choose otherwise.
-
-Addition, subtraction, multiplication, unary minus, ``abs`` and the comparisons of Python floats
-are IEEE already. Everything here takes and gives floats and never raises.
-"""
+"""The IEEE arithmetic of `serq.ieee`, under the name the interpreter's modules use."""
 
 from __future__ import annotations
 
-import math
-from math import copysign, inf, isinf, nan
+from serq.ieee import (
+    INVALID,
+    ceil,
+    div,
+    exp,
+    floor,
+    ln,
+    maximum,
+    minimum,
+    pow,
+    sqrt,
+    truth,
+)
 
-_exp, _log, _sqrt, _floor, _ceil, _pow = (
-    math.exp, math.log, math.sqrt, math.floor, math.ceil, math.pow,
-)  # fmt: skip
-
-
-def div(x: float, y: float) -> float:
-    """x/y; ±inf for a division of a non-zero number by ±0, NaN for 0/0."""
-    try:
-        return x / y
-    except ZeroDivisionError:
-        if x == 0.0 or x != x:
-            return nan
-        return copysign(inf, x) * copysign(1.0, y)
-
-
-def pow(x: float, y: float) -> float:
-    """x^y as the C library has it: 0^0 = 1, (−8)^(1/3) = NaN, 0^(−1) = inf."""
-    try:
-        return _pow(x, y)
-    except OverflowError:
-        # The result is odd in sign only for a negative base and an odd whole exponent.
-        return -inf if x < 0.0 and math.fmod(y, 2.0) != 0.0 else inf
-    except ValueError:
-        if x == 0.0:  # a negative exponent
-            return copysign(inf, x) if math.fmod(y, 2.0) in (1.0, -1.0) else inf
-        return nan
-
-
-def exp(x: float) -> float:
-    """e^x, inf on overflow."""
-    try:
-        return _exp(x)
-    except OverflowError:
-        return inf
-
-
-def ln(x: float) -> float:
-    """The natural logarithm; −inf at ±0, NaN below."""
-    try:
-        return _log(x)
-    except ValueError:
-        return -inf if x == 0.0 else nan
-
-
-def sqrt(x: float) -> float:
-    """The square root; NaN below 0, −0 at −0."""
-    try:
-        return _sqrt(x)
-    except ValueError:
-        return nan
-
-
-def floor(x: float) -> float:
-    """The largest whole number ≤ x; keeps −0, ±inf and NaN."""
-    if x != x or isinf(x):
-        return x
-    return copysign(float(_floor(x)), x)
-
-
-def ceil(x: float) -> float:
-    """The least whole number ≥ x; −0 for −1 < x ≤ −0."""
-    if x != x or isinf(x):
-        return x
-    return copysign(float(_ceil(x)), x)
-
-
-def minimum(x: float, y: float) -> float:
-    """The smaller one; a NaN is ignored, of equal ones the second."""
-    if x < y or y != y:
-        return x
-    return y
-
-
-def maximum(x: float, y: float) -> float:
-    """The larger one; a NaN is ignored, of equal ones the second."""
-    if x > y or y != y:
-        return x
-    return y
-
-
-def truth(x: float) -> bool:
-    """Whether x counts as true: anything but ±0, so NaN too."""
-    return x != 0.0
+__all__ = [
+    "INVALID",
+    "ceil",
+    "div",
+    "exp",
+    "floor",
+    "ln",
+    "maximum",
+    "minimum",
+    "pow",
+    "sqrt",
+    "truth",
+]
