@@ -1,0 +1,28 @@
+"""Peak memory of a run without samples at growing horizons: it does not follow the horizon."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SOURCE = """
+fn main() {
+  pool slots { cap 4; }
+  stage svc : ps(1);
+  workload { arrive poisson(0.6); }
+  server { hold slots (cost(slots, 1)) { run svc (cost(svc, ~exp(1))); } }
+}"""
+
+CHILD = f"""
+import resource, serq
+report = serq.run(serq.compile(source={SOURCE!r}, horizon=float(__import__("sys").argv[1])))
+print(report.arrivals, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+if __name__ == "__main__":
+    for times in (1, 4, 16):
+        out = subprocess.run(
+            [sys.executable, "-c", CHILD, str(20_000 * times)],
+            check=True, capture_output=True, text=True,
+        ).stdout.split()  # fmt: skip
+        print(f"horizon {20_000 * times:>8,}  sessions {int(out[0]):>8,}  peak {int(out[1]) / 1024:7.1f} MiB")
