@@ -1,0 +1,253 @@
+"""The statistics of a report: running means, samples, time averages of gauges, token gaps.
+
+Every sum is taken in one fixed order, so that two builds of the same run agree in the last bit;
+that is why nothing here is ``numpy.mean`` or ``math.fsum``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from math import ceil, floor, inf, log, log1p, nan
+
+import numpy as np
+
+from serq.interp import ieee
+from serq.interp.report import Gauge, Observe
+
+BATCHES = 20
+"""Batches of samples, or windows of time, behind a confidence interval."""
+T_QUANTILE = 2.093
+"""Student's t at 0.975 with 19 degrees of freedom."""
+
+
+class Welford:
+    """A running mean and sum of squared deviations."""
+
+    __slots__ = ("count", "m", "q")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.m = 0.0
+        self.q = 0.0
+
+    def add(self, x: float) -> None:
+        """Take in one value."""
+        self.count += 1
+        d = x - self.m
+        self.m += d / self.count
+        self.q += d * (x - self.m)
+
+    @property
+    def mean(self) -> float:
+        """The mean, NaN of nothing."""
+        return self.m if self.count else nan
+
+    @property
+    def cv2(self) -> float:
+        """The sample variance (n − 1) over the squared mean; NaN for fewer than two values."""
+        if not self.count:
+            return nan
+        return ieee.div(ieee.div(self.q, float(self.count - 1)), self.m * self.m)
+
+
+def half_width(means: Sequence[float]) -> float:
+    """The half-width of the 95 % interval of `BATCHES` batch means."""
+    grand = 0.0
+    for x in means:
+        grand += x
+    grand /= BATCHES
+    var = 0.0
+    for x in means:
+        var += (x - grand) * (x - grand)
+    var /= BATCHES - 1
+    return T_QUANTILE * ieee.sqrt(var / BATCHES)
+
+
+def batch_interval(values: Sequence[float]) -> float:
+    """The half-width of the mean of correlated samples by batch means; inf below 40 samples.
+
+    The batches are consecutive, ⌊n/20⌋ samples each; the last n mod 20 samples are not used.
+    """
+    size = len(values) // BATCHES
+    if size < 2:
+        return inf
+    means = []
+    for start in range(0, size * BATCHES, size):
+        total = 0.0
+        for x in values[start : start + size]:
+            total += x
+        means.append(total / size)
+    return half_width(means)
+
+
+def ranked(values: Sequence[float], quantile: float) -> float:
+    """The value at rank ⌈quantile·n⌉ in IEEE total order (−NaN < −inf … −0 < 0 … NaN)."""
+    n = len(values)
+    if not n:
+        return nan
+    bits = np.array(values, np.float64).view(np.int64)
+    order = bits ^ ((bits >> 63).view(np.uint64) >> np.uint64(1)).view(np.int64)
+    rank = max(1, ceil(quantile * n)) - 1
+    return float(values[int(np.argsort(order, kind="stable")[rank])])
+
+
+class Samples:
+    """The samples of one observation: values with time, session and turn, in recording order."""
+
+    __slots__ = ("everything", "sessions", "times", "turns", "values", "warmup")
+
+    def __init__(self, warmup: float, keep_everything: bool = False) -> None:
+        self.warmup = warmup
+        self.values = array("d")
+        self.times = array("d")
+        self.sessions = array("q")
+        self.turns = array("q")
+        # The values before the warm-up too, for a claim that reads them.
+        self.everything = array("d") if keep_everything else None
+
+    def add(self, value: float, time: float, session: int, turn: int) -> None:
+        """Record a sample; it counts when its time is at or after the warm-up."""
+        if self.everything is not None:
+            self.everything.append(value)
+        if time >= self.warmup:
+            self.values.append(value)
+            self.times.append(time)
+            self.sessions.append(session)
+            self.turns.append(turn)
+
+    def summary(self, name: str) -> Observe:
+        """The row of the report."""
+        values = self.values.tolist()
+        running = Welford()
+        for x in values:
+            running.add(x)
+        return Observe(
+            name=name,
+            count=len(values),
+            mean=running.mean,
+            ci=batch_interval(values),
+            cv2=running.cv2,
+            p99=ranked(values, 0.99),
+            samples=np.array(self.values, np.float64),
+            times=np.array(self.times, np.float64),
+            sessions=np.array(self.sessions, np.int64),
+            turns=np.array(self.turns, np.int64),
+        )
+
+
+class GaugeTrack:
+    """A signal held between events: its change points, the first at time 0."""
+
+    __slots__ = ("times", "values")
+
+    def __init__(self) -> None:
+        self.times = array("d")
+        self.values = array("d")
+
+    def set(self, time: float, value: float) -> None:
+        """The value at the end of the instant ``time``; a repeated value adds no change point.
+
+        Called more than once at an instant, the last call counts.
+        """
+        values = self.values
+        if values and self.times[-1] == time:
+            self.times.pop()
+            values.pop()
+        if values:
+            last = values[-1]
+            if last == value or (last != last and value != value):
+                return
+        self.times.append(time)
+        values.append(value)
+
+    def summary(self, name: str, warmup: float, end: float) -> Gauge:
+        """The row of the report: averages over [warmup, end]."""
+        areas = _areas(self.times, self.values, warmup, end, 1)
+        width = (end - warmup) / BATCHES
+        windows = [area / width for area in _areas(self.times, self.values, warmup, end, BATCHES)]
+        least, greatest = inf, -inf
+        for i, value in enumerate(self.values):
+            until = self.times[i + 1] if i + 1 < len(self.times) else end
+            if min(until, end) > max(self.times[i], warmup):
+                least = ieee.minimum(least, value)
+                greatest = ieee.maximum(greatest, value)
+        return Gauge(
+            name=name,
+            mean=areas[0] / (end - warmup),
+            ci=half_width(windows),
+            min=least,
+            max=greatest,
+            times=np.array(self.times, np.float64),
+            values=np.array(self.values, np.float64),
+        )
+
+
+def _areas(
+    times: Sequence[float], values: Sequence[float], start: float, end: float, windows: int
+) -> list[float]:
+    """The integral of a step function over each of ``windows`` equal parts of [start, end]."""
+    width = (end - start) / windows
+    areas = []
+    i = 0
+    for k in range(windows):
+        left = start + k * width
+        right = end if k == windows - 1 else start + (k + 1) * width
+        while i + 1 < len(times) and times[i + 1] <= left:
+            i += 1
+        area, last, j = 0.0, left, i
+        while j + 1 < len(times) and times[j + 1] < right:
+            area += values[j] * (times[j + 1] - last)
+            last = times[j + 1]
+            j += 1
+        areas.append(area + values[j] * (right - last))
+    return areas
+
+
+_STEP = log1p(0.01)
+_ZERO_BUCKET = -(1 << 31)
+
+
+class Gaps:
+    """Gaps between tokens: an exact mean, and quantiles from buckets 1 % wide."""
+
+    __slots__ = ("buckets", "count", "total")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0.0
+        self.buckets: dict[int, list[float]] = {}
+
+    def add(self, gap: float, times: int = 1) -> None:
+        """Take in a gap, ``times`` times over."""
+        bucket = floor(log(gap) / _STEP) if 0.0 < gap < inf else _ZERO_BUCKET
+        row = self.buckets.get(bucket)
+        if row is None:
+            self.buckets[bucket] = [times, gap, gap]
+        else:
+            row[0] += times
+            if gap < row[1]:
+                row[1] = gap
+            elif gap > row[2]:
+                row[2] = gap
+        self.count += times
+        for _ in range(times):
+            self.total += gap
+
+    @property
+    def mean(self) -> float:
+        """The plain sum over the count, NaN of nothing."""
+        return self.total / self.count if self.count else nan
+
+    def quantile(self, q: float) -> float:
+        """The middle of the bucket of rank ⌈q·n⌉, kept within the values seen in the bucket."""
+        if not self.count:
+            return nan
+        rank = max(1, ceil(q * self.count))
+        for bucket in sorted(self.buckets):
+            count, least, greatest = self.buckets[bucket]
+            rank -= int(count)
+            if rank <= 0:
+                middle = ieee.exp((bucket + 0.5) * _STEP)
+                return min(max(middle, least), greatest)
+        raise AssertionError("ranks end at the count")
