@@ -31,10 +31,15 @@ CODES |= {}
 # --- run time -----------------------------------------------------------------------------------
 CODES |= {
     "erlang-phases": "An Erlang draw has so many phases that it would not end.",
+    "trace-empty": "A trace file has no row.",
+    "trace-row": "A row of a trace has the wrong number of fields, or a field that is no number.",
 }
 
 # --- command line, files, settings --------------------------------------------------------------
-CODES |= {}
+CODES |= {
+    "unreadable-file": "A file cannot be read, or is not UTF-8 text.",
+    "unwritable-file": "An output file cannot be written; nothing of it is left behind.",
+}
 
 # --- Lean, oracle and other commands ------------------------------------------------------------
 CODES |= {}
