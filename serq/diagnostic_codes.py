@@ -1,4 +1,4 @@
-"""Every diagnostic code with one sentence on what it means; the documentation page is made of it."""
+"""Every diagnostic code with one sentence on what it means; the documentation page is its table."""
 
 from __future__ import annotations
 
@@ -42,4 +42,18 @@ CODES |= {
 }
 
 # --- Lean, oracle and other commands ------------------------------------------------------------
-CODES |= {}
+CODES |= {
+    "cache-unwritable": "The cache directory cannot be written; SERQ_CACHE names another one.",
+    "disk-full": "There is not enough space left to write what the command needs.",
+    "lean-corrupt": "A downloaded package is not the file that serQ knows by its hash.",
+    "lean-download": "A package could not be downloaded: no network, a refusal, or a cut.",
+    "lean-import-cycle": "Lean modules import each other in a circle.",
+    "lean-install": "Assembling the registry Lean failed, or the result fails its self-test.",
+    "lean-library-missing": "This installation of serQ came without its Lean library.",
+    "lean-native": "The native `lake` that was found does not work.",
+    "lean-no-module": "A Lean module is named that does not exist.",
+    "lean-not-installed": "The Lean that SERQ_LEAN asks for is not there.",
+    "lean-offline": "A file must be fetched, and --offline forbids it.",
+    "lean-platform": "The registry Lean does not run on this kind of machine.",
+    "lean-setting": "The environment variable SERQ_LEAN has a value that means nothing.",
+}
