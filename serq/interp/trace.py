@@ -74,10 +74,10 @@ def _row(row: str) -> tuple[int, Turn]:
 
 def _number(fields: list[str], column: int) -> float:
     text = fields[column].strip()
-    if not text.isdecimal() or not text.isascii():  # float() alone takes more than numbers
-        if not _NUMBER.fullmatch(text):
-            raise _Broken(column)
-    return float(text)
+    plain = text.isdecimal() and text.isascii()
+    if plain or _NUMBER.fullmatch(text):  # float() alone takes more than numbers
+        return float(text)
+    raise _Broken(column)
 
 
 def _whole(x: float) -> int:
