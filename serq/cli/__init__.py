@@ -7,11 +7,13 @@ from importlib import import_module
 import click
 
 from serq import __version__
+from serq.diagnostics import SerqError
 
 COMMANDS = {
     "run": "serq.cli.run",
     "check": "serq.cli.check",
     "ir": "serq.cli.ir",
+    "lean": "serq.cli.lean",
 }
 """Command name → the module that has it as ``command``."""
 
@@ -26,6 +28,14 @@ class _Lazy(click.Group):
         command = import_module(COMMANDS[name]).command
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Runs a command; the program's faults go to standard error, with status 1."""
+        try:
+            return super().invoke(ctx)
+        except SerqError as error:
+            click.echo(str(error), err=True)
+            ctx.exit(1)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -184,7 +184,13 @@ class Fetcher:
             raise http.client.IncompleteRead(b"", total - done)
 
 
-_NPM_PACK = ["pack", "--loglevel=error", "--ignore-scripts"]
+_NPM_PACK = (
+    "pack",
+    "--loglevel=error",
+    "--ignore-scripts",
+    "--fetch-retry-mintimeout=1000",
+    "--fetch-retry-maxtimeout=10000",
+)
 
 
 def npm_registry() -> str:
