@@ -76,7 +76,7 @@ class Diagnostic:
 
 
 @dataclass
-class SerqError(Exception):
+class SerqError(ValueError):
     """One or more errors that end a command with exit status 1."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
