@@ -176,8 +176,9 @@ class Fetcher:
                 self.reporter.step(package.file, total or package.size, size=True),
                 open(part, "ab" if resumed else "wb") as out,
             ):
-                while chunk := answer.read(_CHUNK):
+                while chunk := answer.read1(_CHUNK):  # what is there, so that a kill loses little
                     out.write(chunk)
+                    out.flush()
                     done += len(chunk)
                     self.reporter.update(done)
         if total is not None and done < total:
