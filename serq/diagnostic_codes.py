@@ -6,7 +6,22 @@ CODES: dict[str, str] = {}
 
 # --- syntax -------------------------------------------------------------------------------------
 CODES |= {
+    "bad-argument-name": "The name of an input is not a name: letters, digits and `_`.",
+    "bad-number": "Digits that do not make a number.",
+    "duplicate-settings": "An instance file gives a setting, or its `run { … }`, twice.",
+    "main-in-library": "A file read as a library has a `fn main ()`.",
+    "missing-semicolon": "A statement or a declaration is not ended by `;`.",
+    "more-errors": "There are more errors than are shown.",
+    "nested-too-deep": "Brackets, blocks or operators nest deeper than the documented limit.",
+    "no-main": "A program has no `fn main ()`.",
     "syntax": "The text does not follow the grammar at the place shown.",
+    "text-too-long": "The text has more words and signs than the documented limit.",
+    "unclosed-comment": "A `/*` comment is not closed.",
+    "unclosed-text": "Text in quotes is not closed on its line.",
+    "unexpected-character": "A character that belongs to no word and no sign of the language.",
+    "unknown-aggregate": "An aggregate over an index is `max`, `min` or `sum`.",
+    "unknown-function": "A module of the language has no function of this name.",
+    "unreadable-text": "So many characters make no sense that the text cannot be a program.",
 }
 
 # --- names, definitions, families, sugar (lowering and linking) ---------------------------------

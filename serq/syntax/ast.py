@@ -664,3 +664,22 @@ class Module(Node):
 
     preamble: tuple[UseDecl | LetDecl | DefDecl, ...]
     main: tuple[Item, ...] | None
+
+
+# --- instance files -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Node):
+    """``horizon 100;`` in the ``run { … }`` of an instance file."""
+
+    target: Ident  # horizon warmup seed arrivals
+    value: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Node):
+    """An instance file: values for the program's inputs, and settings of the run."""
+
+    lets: tuple[LetDecl, ...]
+    settings: tuple[Setting, ...]
