@@ -52,6 +52,9 @@ CODES |= {
 
 # --- command line, files, settings --------------------------------------------------------------
 CODES |= {
+    "bad-setting": "A setting of the run or an input has a value that no run can have.",
+    "inputs-on-ir": "Inputs and definitions are set on a program's text; an IR has none.",
+    "no-horizon": "Nothing says how long to run.",
     "unreadable-file": "A file cannot be read, or is not UTF-8 text.",
     "unwritable-file": "An output file cannot be written; nothing of it is left behind.",
 }

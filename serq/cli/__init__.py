@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+import threading
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
@@ -16,6 +21,9 @@ COMMANDS = {
     "lean": "serq.cli.lean",
 }
 """Command name → the module that has it as ``command``."""
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C: 128 and the number of the signal."""
 
 
 class _Lazy(click.Group):
@@ -31,14 +39,31 @@ class _Lazy(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; the program's faults go to standard error, with status 1."""
+        from serq.cli.output import show
+
         try:
             return super().invoke(ctx)
         except SerqError as error:
-            click.echo(str(error), err=True)
+            show(error.diagnostics)
             ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            _leave(ctx)
+
+
+def _leave(ctx: click.Context) -> NoReturn:
+    """End at once, also when a thread is still at work: nothing is half-written."""
+    others = [t for t in threading.enumerate() if t is not threading.current_thread()]
+    if any(not thread.daemon for thread in others):
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    ctx.exit(INTERRUPTED)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="serq %(version)s")
 def main() -> None:
     """Simulate LLM serving deployments, prove claims about them, hold them against vLLM."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a report is UTF-8 whatever the locale says
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
