@@ -25,4 +25,7 @@ if __name__ == "__main__":
             [sys.executable, "-c", CHILD, str(20_000 * times)],
             check=True, capture_output=True, text=True,
         ).stdout.split()  # fmt: skip
-        print(f"horizon {20_000 * times:>8,}  sessions {int(out[0]):>8,}  peak {int(out[1]) / 1024:7.1f} MiB")
+        print(
+            f"horizon {20_000 * times:>8,}  sessions {int(out[0]):>8,}"
+            f"  peak {int(out[1]) / 1024:7.1f} MiB"
+        )
