@@ -1,0 +1,42 @@
+"""The interpreter: a program in its IR, run once, gives a report.
+
+`run` is all that most callers need. Reports are equal in every field, and to the last bit, for
+the same program, seed and settings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from serq.diagnostics import SerqError
+from serq.interp.build import build
+from serq.interp.report import Report
+from serq.interp.results import report
+from serq.interp.trace import Turn, read_trace
+from serq.ir import nodes as ir
+
+__all__ = ["Report", "SerqError", "run"]
+
+
+def run(
+    program: ir.Program,
+    *,
+    trace: Sequence[Sequence[Turn]] | None = None,
+    base_dir: str | os.PathLike[str] | None = None,
+    source_map: Any = None,
+    debug: bool = False,
+    fast: bool = True,
+    record: Any = None,
+    progress: Any = None,
+) -> Report:
+    """Run the program to its horizon and report what happened."""
+    machine = build(program, source_map, record)
+    corpus = trace
+    if corpus is None and program.trace is not None:
+        corpus = read_trace(os.path.join(base_dir or "", program.trace))
+    if corpus is not None:
+        machine.replay(corpus)
+    machine.run()
+    return report(machine)

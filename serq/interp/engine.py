@@ -1,0 +1,579 @@
+"""Engines: stages that run iterations over their residents, as an LLM server's scheduler does.
+
+One iteration serves the running requests in the schedule's order, grows their memory as they
+advance (preempting where the pool may), admits from the queues the engine admits while budget is
+left, and then lasts the time its cost gives; its tokens are applied when it ends. The procedure
+is vLLM v1's ``schedule()`` (scheduler.py:577-1128), or the program's own schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from serq.interp import ieee
+from serq.interp.clock import integrate
+from serq.interp.faults import Fault, number
+from serq.interp.memory import Growth
+from serq.interp.stage import Stage
+from serq.interp.stats import Gaps, Welford
+from serq.ir.nodes import Ctx
+
+if TYPE_CHECKING:
+    from serq.interp.machine import Machine
+    from serq.interp.pool import Pool
+    from serq.interp.session import Alloc, Session
+
+
+class EngineJob:
+    """A resident: a prefill or decode run with ``left`` tokens to go.
+
+    ``take`` is what the iteration being planned or run gives it, ``visited`` the number of the
+    schedule statement that last considered it.
+    """
+
+    __slots__ = (
+        "admission", "decoding", "growing", "left", "number", "served", "session", "stage",
+        "submitted", "take", "visited",
+    )  # fmt: skip
+
+    def __init__(
+        self, stage: Engine, session: Session, decoding: float, left: float, alloc: Alloc | None,
+        number: int, now: float,
+    ) -> None:  # fmt: skip
+        self.stage = stage
+        self.session = session
+        self.admission = session.admission
+        self.decoding = decoding
+        self.left = left
+        self.growing = alloc
+        self.number = number
+        self.submitted = now
+        self.take = 0.0
+        self.served = False
+        self.visited = 0
+
+
+class Batch:
+    """A scheduled iteration, as its cost and the claims read it."""
+
+    __slots__ = (
+        "attention", "cost", "decodes", "demand", "kv_decode", "kv_prefill", "prefilled",
+        "residents", "served", "start", "tokens",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.start = 0.0
+        self.tokens = self.prefilled = self.decodes = self.residents = 0.0
+        self.kv_decode = self.kv_prefill = self.attention = 0.0
+        self.demand = self.served = self.cost = 0.0
+
+
+class ServeStmt:
+    """``advance running``: serve the residents not yet served, in order of the keys."""
+
+    __slots__ = ("keys", "live", "only")
+
+    def __init__(self, keys: Any, only: Any, live: bool) -> None:
+        self.keys: Callable[..., tuple[float, ...]] | None = keys
+        self.only: Callable[..., float] | None = only
+        self.live = live
+
+
+class AdmitStmt:
+    """``admit waiting``: admit heads while the gate is open, each served at once."""
+
+    __slots__ = ("gate", "only")
+
+    def __init__(self, gate: Any, only: Any) -> None:
+        self.gate: Callable[..., float] | None = gate
+        self.only: Callable[..., float] | None = only
+
+
+class BranchStmt:
+    __slots__ = ("guard", "orelse", "then")
+
+    def __init__(self, guard: Any, then: Sequence[Any], orelse: Sequence[Any]) -> None:
+        self.guard: Callable[..., float] = guard
+        self.then = then
+        self.orelse = orelse
+
+
+class SetStmt:
+    __slots__ = ("expr", "register")
+
+    def __init__(self, register: int, expr: Any) -> None:
+        self.register = register
+        self.expr: Callable[..., float] = expr
+
+
+class Engine(Stage):
+    """A step stage; ``jobs`` are the residents in admission order, ``batch`` those it serves."""
+
+    __slots__ = (
+        "area_decode_only", "area_decodes", "area_mixed", "area_prefill_only", "attempt",
+        "batch", "budget", "chunk", "claims", "composition", "cost", "decode_batch", "decode_step",
+        "exclusive", "gaps_seen", "granule", "idle", "iterations", "jobs", "last", "left",
+        "limit", "memory", "next_job", "plan_admitted", "plan_before", "plan_prefilled",
+        "plan_tokens", "program", "queues", "reads", "registers", "running", "short", "stopped",
+        "total_served", "visit", "whole",
+    )  # fmt: skip
+
+    def __init__(self, machine: Machine, position: int, name: str, index: int | None) -> None:
+        super().__init__(machine, position, name, index)
+        self.jobs: list[EngineJob] = []
+        self.batch: list[EngineJob] = []
+        self.running = False
+        self.budget: Callable[[Engine], float]
+        self.chunk: Callable[[Engine], float]
+        self.cost: Callable[[Batch], float]
+        self.granule: float | None = None
+        self.memory: Pool | None = None
+        self.exclusive = False
+        self.program: Sequence[Any] = ()
+        self.registers: list[int] = []
+        self.queues: list[Pool] = []
+        self.claims: list[Any] = []
+        self.reads: set[Ctx] = set()
+        self.attempt: float | None = None
+        self.left = self.whole = self.limit = 0.0
+        self.visit = 0
+        self.next_job = 0
+        self.plan_tokens = self.plan_prefilled = self.plan_admitted = 0.0
+        self.plan_before = 0
+        self.stopped = self.short = False
+        self.idle = False
+        self.last: Batch | None = None
+        self.total_served = 0.0
+        self.composition = 0
+        self.iterations = 0
+        self.area_prefill_only = self.area_decode_only = self.area_mixed = 0.0
+        self.area_decodes = 0.0
+        self.decode_batch = Welford()
+        self.decode_step = Welford()
+        self.gaps_seen = Gaps()
+
+    # --- statistics ---
+
+    def catch_up(self) -> None:
+        start, stop = self.at, len(self.gaps)
+        if start == stop:
+            return
+        self.at = stop
+        gaps = self.gaps
+        if self.n:
+            self.area_n = integrate(self.area_n, float(self.n), gaps, start, stop)
+            self.area_busy = integrate(self.area_busy, 1.0, gaps, start, stop)
+        composition = self.composition
+        if composition:
+            last = self.last
+            assert last is not None
+            if composition == 1:
+                self.area_prefill_only = integrate(self.area_prefill_only, 1.0, gaps, start, stop)
+            elif composition == 2:
+                self.area_decode_only = integrate(self.area_decode_only, 1.0, gaps, start, stop)
+            else:
+                self.area_mixed = integrate(self.area_mixed, 1.0, gaps, start, stop)
+            if last.decodes:
+                self.area_decodes = integrate(self.area_decodes, last.decodes, gaps, start, stop)
+
+    def restart(self) -> None:
+        super().restart()
+        self.area_prefill_only = self.area_decode_only = self.area_mixed = 0.0
+        self.area_decodes = 0.0
+
+    def gap(self, gap: float) -> None:
+        """Time between two tokens of a turn, the second of which ended here."""
+        if self.machine.now >= self.machine.warmup:
+            self.gaps_seen.add(gap)
+
+    def idle_with_work(self) -> bool:
+        """Whether the run ended with residents or waiting heads that the last try left alone."""
+        return (
+            self.idle and not self.running and bool(self.jobs or any(p.queue for p in self.queues))
+        )
+
+    def busy(self) -> float:
+        return float(len(self.batch)) if self.running else 0.0
+
+    def work(self) -> float:
+        total = -0.0
+        for job in self.jobs:
+            total += job.left
+        return total
+
+    # --- what expressions read ---
+
+    @property
+    def plan_preempted(self) -> float:
+        """Preemptions of the iteration being planned."""
+        return float(self.machine.memory.preempts - self.plan_before)
+
+    def residents_decoding(self) -> float:
+        """Residents in a decode run."""
+        total = 0.0
+        for job in self.jobs:
+            total += job.decoding
+        return total
+
+    def residents_kv(self, decoding: bool) -> float:
+        """Units of the engine's memory that the decoding (or prefilling) residents hold."""
+        memory = self.memory
+        total = 0.0
+        if memory is not None:
+            for job in self.jobs:
+                if (job.decoding == 1.0) is decoding:
+                    total += job.session.held_on(memory)
+        return total
+
+    def budget_left(self) -> float:
+        """In an admission attempt what the iteration has left, else what the next would leave."""
+        if self.attempt is not None:
+            return self.attempt
+        left = self.budget(self)
+        limit = self.chunk(self)
+        for job in self.jobs:
+            if not left > 0.0:
+                break
+            left -= self._tokens(job, left, limit)
+        return left
+
+    # --- residents ---
+
+    def enter(self, session: Session, decoding: float, work: float, alloc: Alloc | None) -> None:
+        """A session's prefill or decode run of ``work`` > 0 tokens begins here."""
+        self.catch_up()
+        self.n += 1
+        self.next_job += 1
+        job = EngineJob(self, session, decoding, work, alloc, self.next_job, self.machine.now)
+        session.job = job
+        jobs = self.jobs
+        i = len(jobs)
+        while i and jobs[i - 1].admission > job.admission:
+            i -= 1
+        jobs.insert(i, job)
+
+    def remove(self, job: EngineJob) -> None:
+        self.catch_up()
+        self.n -= 1
+        self.jobs.remove(job)
+        if job.served:
+            self.batch.remove(job)
+            job.served = False
+            if not self.running:
+                self.left += job.take
+                self.plan_tokens -= job.take
+                if not job.decoding:
+                    self.plan_prefilled -= job.take
+
+    # --- an iteration ---
+
+    def settle(self) -> bool:
+        """Start an iteration if the engine is free and has something to look at."""
+        if self.running:
+            return False
+        if not self.jobs:
+            for pool in self.queues:
+                if pool.queue:
+                    break
+            else:
+                return False
+        return self._start()
+
+    def _tokens(self, job: EngineJob, left: float, limit: float) -> float:
+        """What the job takes of ``left`` tokens."""
+        if job.decoding:
+            want = job.left if job.left < 1.0 else 1.0
+            return want if want < left else left
+        want = job.left
+        if limit > 0.0 and limit < want:
+            want = limit
+        if left < want:
+            want = left
+        if self.granule is not None and want < job.left:
+            want = ieee.floor(ieee.div(want, self.granule)) * self.granule
+        return want
+
+    def _start(self) -> bool:
+        machine = self.machine
+        memory = machine.memory
+        self.whole = self.left = self.budget(self)
+        self.limit = self.chunk(self)
+        self.plan_before = memory.preempts
+        self.plan_tokens = self.plan_prefilled = self.plan_admitted = 0.0
+        self.stopped = self.short = False
+        self.batch = []
+        saved = [machine.registers[i] for i in self.registers]
+        if self.exclusive:
+            self._exclusive()
+        else:
+            self._run(self.program)
+        preempted = memory.preempts != self.plan_before
+        if self.batch or preempted:
+            self.idle = False
+            self._launch()
+            return True
+        for i, value in zip(self.registers, saved, strict=True):
+            machine.registers[i] = value
+        self.idle = True
+        return self.plan_admitted > 0.0
+
+    def _run(self, statements: Sequence[Any]) -> None:
+        for stmt in statements:
+            if isinstance(stmt, ServeStmt):
+                if not self.stopped:
+                    self._serve(stmt)
+            elif isinstance(stmt, AdmitStmt):
+                self._admit(stmt)
+            elif isinstance(stmt, BranchStmt):
+                guard = stmt.guard(self)
+                if guard != 0.0 and guard != 1.0:
+                    raise Fault(
+                        "guard-not-a-test",
+                        f"a guard in the schedule of engine `{self.name}` is {number(guard)}",
+                        "a guard is 0 or 1",
+                    )
+                self._run(stmt.then if guard else stmt.orelse)
+            else:
+                self.machine.registers[stmt.register] = stmt.expr(self)
+
+    def _serve(self, stmt: ServeStmt) -> None:
+        """Serve the residents not yet served, in the statement's order."""
+        self.visit += 1
+        if stmt.keys is None:
+            i = 0
+            while i < len(self.jobs) and self.left > 0.0:
+                job = self.jobs[i]
+                if job.served or job.visited == self.visit:
+                    i += 1
+                    continue
+                job.visited = self.visit
+                if stmt.only is not None and stmt.only(job, self) == 0.0:
+                    i += 1
+                    continue
+                before = self.machine.memory.preempts
+                self._give(job)
+                if self.stopped:
+                    return
+                if self.machine.memory.preempts != before:
+                    i = self.jobs.index(job)
+                i += 1
+            return
+        while self.left > 0.0:
+            best: EngineJob | None = None
+            least: tuple[float, ...] = ()
+            for job in self.jobs:
+                if job.served or job.visited == self.visit:
+                    continue
+                key = stmt.keys(job, self)
+                if best is None or key < least:
+                    best, least = job, key
+            if best is None:
+                return
+            best.visited = self.visit
+            if stmt.only is not None and stmt.only(best, self) == 0.0:
+                continue
+            self._give(best)
+            if self.stopped:
+                return
+
+    def _give(self, job: EngineJob) -> None:
+        """Give the job its tokens, growing its memory first where its run does."""
+        take = self._tokens(job, self.left, self.limit)
+        if not take > 0.0:
+            if self.granule is not None and not job.decoding:
+                self.short = True
+            return
+        alloc = job.growing
+        if alloc is not None:
+            reach = alloc.position + take
+            if reach > alloc.units:
+                outcome = self.machine.memory.enlarge(job.session, alloc, reach - alloc.units)
+                if outcome is Growth.PREEMPTED:
+                    self.stopped = True
+                    return
+                if outcome is Growth.STALLED:
+                    return
+        job.take = take
+        job.served = True
+        self.batch.append(job)
+        self.left -= take
+        self.plan_tokens += take
+        if not job.decoding:
+            self.plan_prefilled += take
+
+    def _head(self) -> tuple[Pool, Session] | None:
+        """The first queue with somebody in it, and its selected head."""
+        for pool in self.queues:
+            if pool.queue:
+                return pool, self.machine.memory.selected(pool)
+        return None
+
+    def _admit_one(self, left: float) -> bool:
+        """Admit the head of the queues if it fits, and run it up to its first wait."""
+        machine = self.machine
+        memory = machine.memory
+        self.attempt = left
+        try:
+            head = self._head()
+            if head is None:
+                return False
+            pool, session = head
+            demand = memory.demand(session, pool)
+            if not memory.fits(demand):
+                return False
+            memory.admit(session, pool, demand)
+        finally:
+            self.attempt = None
+        self.plan_admitted += 1.0
+        machine.drain()
+        return True
+
+    def _admit(self, stmt: AdmitStmt) -> None:
+        while self.left > 0.0 and not self.short:
+            if stmt.gate is not None:
+                gate = stmt.gate(self)
+                if gate != 0.0 and gate != 1.0:
+                    raise Fault(
+                        "guard-not-a-test",
+                        f"the `while` of engine `{self.name}` is {number(gate)}",
+                        "a guard is 0 or 1",
+                    )
+                if not gate:
+                    return
+            mark = self.next_job
+            if not self._admit_one(self.left):
+                return
+            for job in [j for j in self.jobs if j.number > mark]:
+                if stmt.only is not None and stmt.only(job, self) == 0.0:
+                    continue
+                if self.left > 0.0 and job.session.job is job:
+                    self._give(job)
+
+    def _exclusive(self) -> None:
+        """One prefill alone, or else the decodes; a fitting waiting prefill displaces them."""
+        for job in self.jobs:
+            if not job.decoding:
+                self._give(job)
+                return
+        for job in list(self.jobs):
+            if self.left > 0.0 and job.session.job is job:
+                self._give(job)
+                if self.stopped:
+                    return
+        while self.machine.memory.preempts == self.plan_before:
+            mark = self.next_job
+            if not self._admit_one(self.whole):
+                return
+            for job in [j for j in self.jobs if j.number > mark]:
+                if not job.decoding:
+                    for other in self.batch:
+                        other.served = False
+                    self.batch = []
+                    self.left = self.whole
+                    self._give(job)
+                    return
+                if self.left > 0.0:
+                    self._give(job)
+
+    def _launch(self) -> None:
+        """The batch is complete: measure it, read its cost, schedule its end."""
+        machine = self.machine
+        self.catch_up()
+        b = self.last = Batch()
+        b.start = machine.now
+        b.residents = float(len(self.jobs))
+        b.served = self.total_served
+        reads = self.reads
+        memory = self.memory
+        tokens = prefilled = decodes = 0.0
+        for job in self.batch:
+            take = job.take
+            tokens += take
+            alloc = job.growing
+            if job.decoding:
+                decodes += 1.0
+                if memory is not None and Ctx.KVB in reads:
+                    b.kv_decode += job.session.held_on(memory)
+            else:
+                prefilled += take
+                if memory is not None and Ctx.KVP in reads:
+                    b.kv_prefill += job.session.held_on(memory)
+                if Ctx.ATTN in reads:
+                    before = alloc.position if alloc is not None else 0.0
+                    b.attention += take * (before + take / 2.0)
+        b.tokens, b.prefilled, b.decodes = tokens, prefilled, decodes
+        if Ctx.DEMAND in reads:
+            for job in self.jobs:
+                if job.decoding:
+                    b.demand += min(1.0, job.left)
+                else:
+                    b.demand += min(job.left, self.limit) if self.limit > 0.0 else job.left
+        cost = self.cost(b)
+        if not cost > 0.0:
+            if self.batch:
+                raise Fault(
+                    "cost-not-positive",
+                    f"an iteration of engine `{self.name}` with {number(tokens)} tokens takes "
+                    f"{number(cost)}",
+                    "`execute` is positive for an iteration that schedules tokens",
+                )
+            cost = 0.0
+        b.cost = cost
+        self.iterations += 1
+        self.total_served += tokens
+        if decodes and machine.now >= machine.warmup:
+            self.decode_batch.add(decodes)
+            self.decode_step.add(cost)
+        if not self.batch:
+            self.composition = 0
+        elif not decodes:
+            self.composition = 1
+        else:
+            self.composition = 3 if prefilled else 2
+        for claim in self.claims:
+            claim.check(b)
+        if machine.recorder is not None:
+            machine.recorder.iteration(self, b)
+        self.running = True
+        machine.push(machine.now + cost, self._end, None)
+
+    def _end(self, _: None) -> None:
+        """The iteration ends: its tokens are applied, finished runs leave."""
+        machine = self.machine
+        now = machine.now
+        self.catch_up()
+        self.running = False
+        self.composition = 0
+        client = machine.client
+        done = False
+        for job in self.batch:
+            take = job.take
+            job.left -= take
+            job.served = False
+            alloc = job.growing
+            if alloc is not None:
+                alloc.position += take
+                alloc.moved = True
+                if alloc.hold is not None:
+                    alloc.hold.moved = True
+            if job.decoding:
+                client.token(job.session, self, now)
+            if not job.left > 0.0:
+                done = True
+        self.batch = []
+        if done:
+            rest = []
+            for job in self.jobs:
+                if job.left > 0.0:
+                    rest.append(job)
+                    continue
+                self.n -= 1
+                session = job.session
+                if not job.decoding:
+                    client.prefilled(session, self, now)
+                self.finished(job.submitted, job.submitted)
+                session.job = None
+                session.status = 0
+                machine.ready.append(session)
+            self.jobs = rest

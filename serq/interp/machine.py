@@ -1,0 +1,451 @@
+"""The machine: a run's configuration, its events, and how every instant settles.
+
+Commands take no time; they run whenever a session is ready, in the order sessions became ready.
+After every event the machine settles: ready sessions run, waiting growers and heads are tried at
+the pools no engine admits, until nothing changes; then, stage by stage in declaration order,
+processor-sharing stages are re-rated and idle engines start an iteration, unless another event
+is pending at the same instant.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from math import inf, log
+from typing import Any
+
+from serq.diagnostics import SerqError
+from serq.interp.claims import aggregate
+from serq.interp.client import Client, Turn
+from serq.interp.engine import Engine
+from serq.interp.expr import Library
+from serq.interp.faults import Fault, located, number, read_values
+from serq.interp.faults import expressions as statement_expressions
+from serq.interp.memory import Memory
+from serq.interp.pool import Pool
+from serq.interp.random import Stream, Streams
+from serq.interp.session import ENDED, JOINING, READY, Session
+from serq.interp.stage import Stage
+from serq.interp.stats import GaugeTrack, Samples
+from serq.ir import nodes as ir
+
+MOST_READIES = 1000
+"""Times a session may become ready at one instant."""
+MOST_STATEMENTS = 1_000_000
+"""Statements a session may execute without waiting."""
+_LOG = 1 << 15
+"""Gaps between events kept before every object catches up and the log starts anew."""
+
+Event = tuple[float, int, Callable[[Any], None], Any]
+
+
+class Machine:
+    """One run of a program. `serq.interp.build` makes one; ``run`` runs it to its end."""
+
+    def __init__(self, program: ir.Program, source_map: Any, recorder: Any) -> None:
+        self.program = program
+        self.source_map = source_map
+        self.recorder = recorder
+        self.now = 0.0
+        self.warmup = program.warmup
+        self.sequence = 0
+        self.heap: list[Event] = []
+        self.ready: deque[Session] = deque()
+        self.gaps: list[float] = []
+        self.touched: list[Any] = []
+        self.registers = [register.init for register in program.registers]
+        self.streams = Streams(program.seed)
+        self.events = 0
+        self.arrived = self.ended = self.turns = 0
+        self.live = 0
+        self.area_live = 0.0
+        self.everyone: dict[Session, None] = {}
+        self.estimates = False
+        self.client = Client(self.warmup)
+        self.observes: list[Samples] = []
+        self.gauges: list[tuple[str, Callable[[], float], GaugeTrack]] = []
+        self.claims: list[Any] = []
+        self.givens: list[Any] = []
+        self.pools: list[Pool] = []
+        self.settled_pools: list[Pool] = []
+        self.stages: list[Stage] = []
+        self.engines: list[Engine] = []
+        self.library = Library(self)
+        self.memory = Memory(self)
+        self.trace: Callable[[int], list[Any]] | None = None
+        self.gap: Callable[[], float] | None = None
+        self.arrival_stream: Stream | None = None
+        self.code: Any = None
+        self.keep_arriving = False
+
+    # --- events ---
+
+    def push(self, time: float, handler: Callable[[Any], None], arg: Any) -> None:
+        """Schedule an event; events of one instant happen in the order they were scheduled."""
+        self.sequence += 1
+        heappush(self.heap, (time, self.sequence, handler, arg))
+
+    def run(self) -> None:
+        """Run to the horizon, or until a finite run has drained."""
+        heap, gaps = self.heap, self.gaps
+        horizon = self.program.horizon
+        finite = self.program.arrivals is not None
+        self._start()
+        self.settle()
+        while heap:
+            time = heap[0][0]
+            if time > horizon:
+                break
+            _, _, handler, arg = heappop(heap)
+            self.events += 1
+            gap = time - self.now
+            gaps.append(gap)
+            self.area_live += self.live * gap
+            self.now = time
+            handler(arg)
+            self.settle()
+            if len(gaps) >= _LOG:
+                self._restart_log()
+            if finite and not self.live and self.arrived == self.program.arrivals:
+                break
+        self._finish(finite)
+
+    def _start(self) -> None:
+        program = self.program
+        if self.warmup > 0.0:
+            self.push(self.warmup, self._warm, None)
+        arrival = program.arrival
+        match arrival:
+            case ir.Poisson(rate=rate):
+                stream = self.streams.arrivals()
+
+                def poisson_gap() -> float:
+                    return -log(1.0 - stream.uniform()) / rate
+
+                self.gap = poisson_gap
+                self.push(0.0, self._arrive, None)
+            case ir.Renewal():
+                self.push(self.next_gap(), self._arrive, None)
+            case ir.Closed(population=n) | ir.Batch(size=n):
+                for _ in range(n):
+                    self.spawn()
+            case ir.Sessions(sessions=sessions):
+                for data in sessions:
+                    self.spawn(data)
+            case _:
+                pass
+
+    def next_gap(self) -> float:
+        """The next gap between arrivals, positive and finite."""
+        assert self.gap is not None
+        gap = self.gap()
+        if isinstance(self.program.arrival, ir.Renewal) and not 0.0 < gap < inf:
+            raise located(
+                Fault(
+                    "gap-not-positive",
+                    f"the gap between arrivals is {number(gap)}",
+                    "the gap of `arrive renewal` is positive and finite",
+                ),
+                f"at time {number(self.now)}",
+            )
+        return gap
+
+    def _arrive(self, _: None) -> None:
+        limit = self.program.arrivals
+        if limit is None or self.arrived + 1 < limit:
+            self.push(self.now + self.next_gap(), self._arrive, None)
+        self.spawn()
+
+    def _warm(self, _: None) -> None:
+        for thing in (*self.pools, *self.stages):
+            thing.catch_up()
+            thing.restart()
+        self.area_live = 0.0
+
+    def _restart_log(self) -> None:
+        for thing in (*self.pools, *self.stages):
+            thing.catch_up()
+            thing.at = 0
+        self.gaps.clear()
+
+    def _finish(self, finite: bool) -> None:
+        program = self.program
+        if not finite:
+            gap = program.horizon - self.now
+            self.gaps.append(gap)
+            self.area_live += self.live * gap
+            self.now = program.horizon
+        for thing in (*self.pools, *self.stages):
+            thing.catch_up()
+
+    # --- settling ---
+
+    def settle(self) -> None:
+        """Run everything that takes no time at this instant."""
+        heap, ready = self.heap, self.ready
+        while True:
+            self.drain()
+            for pool in self.settled_pools:
+                if pool.growers:
+                    self.memory.retry_growers(pool)
+                if pool.queue:
+                    self.memory.admit_heads(pool)
+            if ready:
+                continue
+            self._serve()
+            if not ready:
+                break
+        if self.gauges and (not heap or heap[0][0] > self.now):
+            for _, value, track in self.gauges:
+                track.set(self.now, value())
+
+    def _serve(self) -> None:
+        """Re-rate changed stages and start iterations, in declaration order."""
+        heap = self.heap
+        touched = self.touched
+        if not self.engines:
+            if touched:
+                if len(touched) > 1:
+                    touched.sort(key=_position)
+                changed, self.touched = touched, []
+                for stage in changed:
+                    stage.settle()
+            return
+        for stage in self.stages:
+            if isinstance(stage, Engine):
+                if not stage.running and not (heap and heap[0][0] <= self.now):
+                    stage.settle()
+            elif stage in touched:
+                stage.settle()
+        for stage in touched:
+            stage.settle()
+        touched.clear()
+
+    def drain(self) -> None:
+        """Run the ready sessions, in the order they became ready, until none is."""
+        ready = self.ready
+        code = self.code.program
+        while ready:
+            session = ready.popleft()
+            if session.ready_at == self.now:
+                session.ready_count += 1
+                if session.ready_count > MOST_READIES:
+                    raise self.error(
+                        session,
+                        Fault(
+                            "does-not-settle",
+                            f"became ready more than {MOST_READIES} times at one instant",
+                            "let time pass on every pass through a loop",
+                        ),
+                    )
+            else:
+                session.ready_at = self.now
+                session.ready_count = 1
+            pc = session.pc
+            try:
+                for _ in range(MOST_STATEMENTS):
+                    pc = code[pc](session)
+                    if pc < 0:
+                        break
+                else:
+                    raise Fault(
+                        "does-not-settle",
+                        f"executed {MOST_STATEMENTS:,} statements without waiting",
+                        "let time pass on every pass through a loop",
+                    )
+            except Fault as fault:
+                session.pc = pc
+                raise self.error(session, fault) from None
+
+    # --- sessions ---
+
+    def replay(self, corpus: Sequence[Sequence[tuple[float, float, float, float]]]) -> None:
+        """Sessions take their turns (new, out, think, forced) from a trace's sessions."""
+        program = self.program
+        slots = (program.slot_new, program.slot_out, program.slot_think, program.slot_forced)
+        made = [[list(zip(slots, turn, strict=True)) for turn in turns] for turns in corpus]
+        if program.trace_ordered:
+            self.trace = lambda serial: made[serial % len(made)]
+        else:
+            choose = self.streams.trace(len(made))
+            self.trace = lambda _: made[choose()]
+
+    def spawn(self, data: ir.SessionData | None = None) -> None:
+        """A session arrives: its init block runs now, its statements when its turn comes."""
+        program = self.program
+        attrs = [0.0] * len(program.attrs)
+        serial = self.arrived
+        attrs[program.slot_serial] = float(serial)
+        session = Session(serial, attrs, self.code.entry)
+        self.arrived += 1
+        self.live += 1
+        self.everyone[session] = None
+        if self.trace is not None:
+            session.turns = self.trace(serial)
+        if self.code.init is not None:
+            session.rng = self.streams.workload(serial, 0)
+            try:
+                self.code.init(session)
+            except Fault as fault:
+                raise self.error(session, fault) from None
+        if data is not None:
+            for slot, value in data.attrs:
+                attrs[slot] = value
+            session.turns = data.turns
+        session.rng = session.statements = self.streams.statements(serial)
+        for given in self.givens:
+            given(session)
+        self.ready.append(session)
+
+    def turn_instruction(self, after: int) -> Callable[[Session], int]:
+        """The instruction ``turn``: the next turn's attributes are drawn and it is submitted."""
+        program = self.program
+        slot_turn = program.slot_turn
+
+        def turn(s: Session) -> int:
+            attrs = s.attrs
+            number_ = attrs[slot_turn] + 1.0
+            attrs[slot_turn] = number_
+            s.turn = int(number_)
+            if self.now >= self.warmup:
+                self.turns += 1
+            if s.turns is not None:
+                self.next_turn(s)
+            block = self.code.turn
+            if block is not None:
+                s.rng = self.streams.workload(s.serial, s.turn)
+                block(s)
+                s.rng = s.statements
+            s.client = Turn(self.now)
+            return after
+
+        return turn
+
+    def next_turn(self, s: Session) -> None:
+        """Loads the attributes of the session's next turn and sets ``more``.
+
+        A turn after the last repeats the last one's values.
+        """
+        attrs = s.attrs
+        turns = s.turns
+        if s.next_turn < len(turns):
+            for slot, value in turns[s.next_turn]:
+                attrs[slot] = value
+            s.next_turn += 1
+        attrs[self.program.slot_more] = 1.0 if s.next_turn < len(turns) else 0.0
+
+    def end_of_session(self, s: Session) -> int:
+        """The session ends; in a closed workload another takes its place."""
+        if s.legs:
+            raise Fault(
+                "session-ends-with-leg",
+                f"the session ends while {s.legs} of its legs run",
+                "write `join;` before the session ends",
+            )
+        self.finish_session(s)
+        return -1
+
+    def finish_session(self, s: Session) -> None:
+        """Gives back what the session holds and takes it out of the run."""
+        self.memory.release_all(s)
+        s.status = ENDED
+        self.live -= 1
+        del self.everyone[s]
+        if self.now >= self.warmup:
+            self.ended += 1
+        if isinstance(self.program.arrival, ir.Closed):
+            self.spawn()
+
+    def refuse(self, s: Session) -> None:
+        """What the session's hold asks can never fit: the session ends, a leg's session too."""
+        if s.parent is None:
+            self.finish_session(s)
+            return
+        parent = s.parent
+        self.memory.release_all(s)
+        s.status = ENDED
+        del self.everyone[s]
+        parent.legs -= 1
+        if parent.status != ENDED:
+            self.memory.withdraw(parent)
+            self.finish_session(parent)
+
+    def fork(self, s: Session, pc: int) -> None:
+        """A leg of the session starts: a copy of its attributes, holds and draws of its own."""
+        leg = Session(s.serial, list(s.attrs), pc)
+        leg.parent = s
+        leg.turn = s.turn
+        leg.client = s.client
+        leg.admission = s.admission
+        leg.rng = leg.statements = self.streams.leg(s.serial, s.legs_forked)
+        s.legs_forked += 1
+        s.legs += 1
+        self.everyone[leg] = None
+        self.ready.append(leg)
+
+    def end_of_leg(self, leg: Session) -> int:
+        """The leg's leases pass to its session, which may wait at a join for it."""
+        parent = leg.parent
+        assert parent is not None
+        leg.status = ENDED
+        del self.everyone[leg]
+        parent.legs -= 1
+        if parent.status == ENDED:
+            self.memory.release_all(leg)
+        else:
+            parent.leases += leg.leases
+            leg.leases = []
+            if parent.status == JOINING and not parent.legs:
+                parent.status = READY
+                self.ready.append(parent)
+        return -1
+
+    # --- what else reads the machine ---
+
+    def arrived_float(self) -> float:
+        """Sessions the workload has started so far."""
+        return float(self.arrived)
+
+    def aggregate(self, which: str, observe: int) -> float:
+        """An aggregate of every value observed, warm-up included."""
+        values = self.observes[observe].everything
+        assert values is not None
+        return aggregate(ir.Aggregate(which), values)
+
+    def record_preemption(self, victim: Session) -> None:
+        """Note a preemption in the step trace."""
+        if self.recorder is not None:
+            self.recorder.preemption(self, victim)
+
+    # --- errors ---
+
+    def error(self, s: Session, fault: Fault) -> SerqError:
+        """The fault with the session, its turn, the time, the statement and the values it read."""
+        who = f"session {s.serial}" + (" (a leg)" if s.parent is not None else "")
+        where = f"{who}, turn {s.turn}, at time {number(self.now)}"
+        place = self._place(s, fault)
+        span, note = None, ""
+        if place is not None:
+            block, i = place
+            stmt = self.program.blocks[block][i]
+            values = read_values(self.program, statement_expressions(stmt), s.attrs)
+            note = f"read here: {values}" if values else ""
+            if self.source_map is not None:
+                span = self.source_map.stmt_span(block, i)
+        return located(fault, where, span, [note])
+
+    def _place(self, s: Session, fault: Fault) -> tuple[int, int] | None:
+        trace = fault.__traceback__
+        while trace is not None:
+            lines = self.code.lines.get(trace.tb_frame.f_code.co_filename)
+            if lines is not None:
+                place: tuple[int, int] = lines[min(trace.tb_lineno - 1, len(lines) - 1)]
+                return place
+            trace = trace.tb_next
+        return self.code.places[s.pc] if 0 <= s.pc < len(self.code.places) else None
+
+
+def _position(stage: Any) -> int:
+    position: int = stage.position
+    return position

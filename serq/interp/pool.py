@@ -1,0 +1,239 @@
+"""Pools: capacity, allocations, the prefix cache with its eviction, and the waiting queue.
+
+A pool is a passive ledger here. Who is admitted, grown or preempted is decided in
+`serq.interp.memory`, which sees sessions; this module keeps the amounts consistent.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from serq.interp import ieee
+from serq.interp.clock import Timed, integrate
+from serq.interp.session import ENDED, QUEUED
+from serq.interp.stats import Welford
+
+if TYPE_CHECKING:
+    from serq.interp.session import Alloc, Session
+
+
+class Entry:
+    """A cached prefix: units of one session, or of nobody once a part of it was consumed."""
+
+    __slots__ = ("frozen", "last", "live", "number", "session", "size")
+
+    def __init__(
+        self, session: Session, size: float, last: float, number: int, frozen: list[float] | None
+    ) -> None:
+        self.session = session
+        self.size = size
+        self.last = last
+        self.number = number
+        self.live = True
+        self.frozen = frozen
+
+    def attrs(self) -> list[float]:
+        """The attributes an eviction key reads: the session's, as of its release once it ended."""
+        if self.frozen is not None and self.session.status == ENDED:
+            return self.frozen
+        return self.session.attrs
+
+    def waiting(self) -> float:
+        """1 if the entry's session waits in some pool's queue."""
+        return 1.0 if self.session.status == QUEUED else 0.0
+
+
+class Pool(Timed):
+    """One pool. ``used`` are allocated units, ``cached`` those of all cache entries."""
+
+    __slots__ = (
+        "admissions",
+        "admit_via",
+        "area_cached",
+        "area_holders",
+        "area_queue",
+        "area_used",
+        "block",
+        "cached",
+        "cap",
+        "entries",
+        "evict_keys",
+        "evicted_entries",
+        "evicted_units",
+        "freezes",
+        "growers",
+        "holders",
+        "index",
+        "memory_of",
+        "mine",
+        "name",
+        "next_release",
+        "over_cap",
+        "position",
+        "preempt_keys",
+        "preempt_tail",
+        "preemptions",
+        "queue",
+        "queue_keys",
+        "rejected",
+        "reserve_held",
+        "reserved",
+        "spill",
+        "spills",
+        "stuck",
+        "used",
+        "wait",
+    )  # fmt: skip
+
+    def __init__(
+        self, position: int, name: str, index: int | None, cap: float, block: float | None,
+        gaps: list[float],
+    ) -> None:  # fmt: skip
+        super().__init__(gaps)
+        self.position = position
+        self.name = name
+        self.index = index
+        self.cap = cap
+        self.block = block
+        self.used = 0.0
+        self.cached = 0.0
+        self.reserved = 0.0
+        self.entries: OrderedDict[int, Entry] = OrderedDict()
+        self.mine: dict[Session, Entry] = {}
+        self.next_release = 0
+        self.holders: dict[Alloc, None] = {}
+        self.queue: deque[Session] = deque()
+        self.growers: deque[Session] = deque()
+        self.evict_keys: Callable[[Entry], tuple[float, ...]] | None = None
+        self.freezes = False
+        self.queue_keys: Callable[[Session], tuple[float, ...]] | None = None
+        self.preempt_keys: Callable[..., tuple[float, ...]] | None = None
+        self.preempt_tail = False
+        self.reserve_held = False
+        self.admit_via: Any = None
+        self.memory_of: Any = None
+        self.spill: Callable[[Entry, float], None] | None = None
+        self.area_used = self.area_cached = self.area_queue = self.area_holders = 0.0
+        self.wait = Welford()
+        self.admissions = self.evicted_entries = self.preemptions = 0
+        self.evicted_units = 0.0
+        self.spills = self.rejected = self.stuck = 0
+        self.over_cap: tuple[str, float] | None = None
+
+    # --- integrals ---
+
+    def catch_up(self) -> None:
+        start, stop = self.at, len(self.gaps)
+        if start == stop:
+            return
+        self.at = stop
+        gaps = self.gaps
+        if stop - start == 1:
+            gap = gaps[start]
+            self.area_used += self.used * gap
+            self.area_cached += self.cached * gap
+            self.area_queue += len(self.queue) * gap
+            self.area_holders += len(self.holders) * gap
+            return
+        if self.used:
+            self.area_used = integrate(self.area_used, self.used, gaps, start, stop)
+        if self.cached:
+            self.area_cached = integrate(self.area_cached, self.cached, gaps, start, stop)
+        if self.queue:
+            self.area_queue = integrate(self.area_queue, float(len(self.queue)), gaps, start, stop)
+        if self.holders:
+            holders = float(len(self.holders))
+            self.area_holders = integrate(self.area_holders, holders, gaps, start, stop)
+
+    def restart(self) -> None:
+        self.area_used = self.area_cached = self.area_queue = self.area_holders = 0.0
+
+    # --- amounts ---
+
+    def round_up(self, units: float) -> float:
+        """Units as whole blocks, upwards."""
+        block = self.block
+        return units if block is None else ieee.ceil(ieee.div(units, block)) * block
+
+    def round_down(self, units: float) -> float:
+        """Units as whole blocks, downwards."""
+        block = self.block
+        return units if block is None else ieee.floor(ieee.div(units, block)) * block
+
+    def holders_float(self) -> float:
+        """The sessions that hold units here."""
+        return float(len(self.holders))
+
+    def cached_of(self, session: Session | None) -> float:
+        """The session's own cached units; 0 without a session."""
+        entry = self.mine.get(session) if session is not None else None
+        return entry.size if entry is not None else 0.0
+
+    # --- cache ---
+
+    def make_room(self, need: float) -> None:
+        """Evict until ``need`` more units fit next to the allocations, or nothing is left."""
+        while self.entries and self.used + self.cached + need > self.cap:
+            self.evict_one()
+
+    def evict_one(self) -> None:
+        """Cut the first entry in the pool's order: a block from its tail, or all of it."""
+        if self.evict_keys is None:
+            entry = next(iter(self.entries.values()))
+        else:
+            keys = self.evict_keys
+            entry = min(self.entries.values(), key=keys)
+        cut = entry.size if self.block is None else min(self.block, entry.size)
+        self.evicted_units += cut
+        self.cached -= cut
+        entry.size -= cut
+        if entry.size <= 0.0:
+            self.evicted_entries += 1
+            self.forget(entry)
+        if self.spill is not None:
+            self.spill(entry, cut)
+
+    def forget(self, entry: Entry) -> None:
+        """Take an entry out of the cache's order; its units are the caller's business."""
+        del self.entries[entry.number]
+        if entry.live:
+            del self.mine[entry.session]
+
+    def take_prefix(self, session: Session, most: float | None) -> float:
+        """Consume the session's own prefix up to ``most`` units, in whole blocks.
+
+        What remains stays cached as a dead entry of the same age, which nobody can use.
+        """
+        entry = self.mine.pop(session, None)
+        if entry is None:
+            return 0.0
+        entry.live = False
+        keep = entry.size if most is None else self.round_down(min(most, entry.size))
+        self.cached -= keep
+        entry.size -= keep
+        if entry.size <= 0.0:
+            del self.entries[entry.number]
+        return keep
+
+    def store(self, session: Session, units: float, now: float) -> None:
+        """Cache ``units`` as the session's prefix, in place of any it had."""
+        old = self.mine.get(session)
+        if old is not None:
+            self.cached -= old.size
+            self.forget(old)
+        frozen = list(session.attrs) if self.freezes else None
+        entry = Entry(session, units, now, self.next_release, frozen)
+        self.next_release += 1
+        self.entries[entry.number] = entry
+        self.mine[session] = entry
+        self.cached += units
+
+    def drop(self, session: Session) -> None:
+        """Discard the session's own prefix."""
+        entry = self.mine.get(session)
+        if entry is not None:
+            self.catch_up()
+            self.cached -= entry.size
+            self.forget(entry)

@@ -1,0 +1,142 @@
+"""Sessions and what they hold: the mutable records that the machine moves about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from serq.interp.pool import Pool
+    from serq.interp.random import Stream
+
+READY, QUEUED, RUNNING, GROWING, JOINING, ENDED = range(6)
+"""A session runs statements soon, waits in a pool's queue, has a job at a stage, waits for room
+to grow, waits for its legs, or is over."""
+
+
+class Alloc:
+    """Units of one pool that one session holds, in the scope of a hold or leased after it.
+
+    ``position`` is how far the KV in it is computed: the consumed prefix at first, advanced by a
+    growing run or a load (``moved`` then). ``reserve`` is what the hold asked room for.
+    """
+
+    __slots__ = ("cache", "hold", "moved", "pool", "position", "reserve", "session", "units")
+
+    def __init__(
+        self, session: Session, pool: Pool, units: float, position: float, reserve: float
+    ) -> None:
+        self.session = session
+        self.pool = pool
+        self.units = units
+        self.position = position
+        self.reserve = reserve
+        self.moved = False
+        self.hold: Hold | None = None
+        self.cache: Callable[[Session], float] | None = None
+
+
+class Hold:
+    """A hold being executed: its statement (``spec``) and its allocations still held."""
+
+    __slots__ = ("allocs", "leased", "moved", "spec")
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+        self.allocs: list[Alloc] = []
+        self.leased: Alloc | None = None
+        self.moved = False
+
+
+class Lease:
+    """An allocation kept past its scope; ``until`` it expires, if it does."""
+
+    __slots__ = ("alloc", "moved", "over", "until")
+
+    def __init__(self, alloc: Alloc, moved: bool, until: float) -> None:
+        self.alloc = alloc
+        self.moved = moved
+        self.until = until
+        self.over = False
+
+
+class Session:
+    """A session, or a leg of one: attributes, the next statement, holds, leases, its turn.
+
+    ``pc`` is an index into the machine's code. ``admission`` is the number of its latest
+    admission. A leg's ``parent`` is the session that forked it.
+    """
+
+    __slots__ = (
+        "admission",
+        "attrs",
+        "client",
+        "front",
+        "growing",
+        "holds",
+        "job",
+        "joined",
+        "leases",
+        "legs",
+        "legs_forked",
+        "next_turn",
+        "parent",
+        "pc",
+        "preempted_at",
+        "ready_at",
+        "ready_count",
+        "rng",
+        "serial",
+        "since",
+        "statements",
+        "status",
+        "stuck",
+        "turn",
+        "turns",
+        "waiting",
+    )  # fmt: skip
+
+    def __init__(self, serial: int, attrs: list[float], pc: int) -> None:
+        self.serial = serial
+        self.attrs = attrs
+        self.pc = pc
+        self.status = READY
+        self.admission = 0.0
+        self.holds: list[Hold] = []
+        self.leases: list[Lease] = []
+        self.legs = 0
+        self.legs_forked = 0
+        self.parent: Session | None = None
+        self.job: Any = None
+        self.growing: Any = None
+        self.waiting: Any = None
+        self.front = False
+        self.joined = 0.0
+        self.since = 0.0
+        self.preempted_at = -1.0
+        self.stuck = False
+        self.ready_at = -1.0
+        self.ready_count = 0
+        self.rng: Stream | None = None
+        self.statements: Stream | None = None
+        self.turn = 0
+        self.turns: Any = None
+        self.next_turn = 0
+        self.client: Any = None
+
+    def alloc_on(self, pool: Pool) -> Alloc | None:
+        """The innermost hold's allocation on the pool."""
+        for hold in reversed(self.holds):
+            for alloc in hold.allocs:
+                if alloc.pool is pool:
+                    return alloc
+        return None
+
+    def held_on(self, pool: Pool) -> float:
+        """All units the session's holds have on the pool."""
+        total = 0.0
+        for hold in self.holds:
+            for alloc in hold.allocs:
+                if alloc.pool is pool:
+                    total += alloc.units
+        return total
