@@ -117,11 +117,11 @@ class Writer:
         workload += self.hidden_items()
         gauges = [self.gauge(i) for i in range(self.whole(0, 2))]
         claims = [self.claim(i) for i in range(self.whole(0, 2))]
-        text = "fn main() {\n"
-        text += _indent(body)
-        text += "  workload {\n" + _indent(workload, 4) + "  }\n"
-        text += "  server {\n" + _indent(server, 4) + "  }\n"
-        text += _indent(gauges) + _indent(claims) + "}\n"
+        lines = ["fn main() {", *indent(body)]
+        lines += ["  workload {", *indent(workload, 4), "  }"]
+        lines += ["  server {", *indent(server, 4), "  }"]
+        lines += [*indent(gauges + claims), "}"]
+        text = "\n".join(lines) + "\n"
         horizon = self.pick([20, 50, 90])
         warmup = self.pick([0, 0, 0, 7.5])
         arrivals = self.whole(1, 12) if finite and self.chance(15) else None
@@ -364,9 +364,9 @@ class Writer:
         out += self.block(scope, self.whole(1, 4))
         if self.forks:
             leg = Scope("leg", depth=1)
-            out += ["fork {", *_nest(self.block(leg, self.whole(1, 2))), "}"]
+            out += ["fork {", *indent(self.block(leg, self.whole(1, 2))), "}"]
             if self.chance(40):
-                out += ["fork {", *_nest(self.block(leg, 1)), "}"]
+                out += ["fork {", *indent(self.block(leg, 1)), "}"]
             out += self.block(scope, 1)
             out += ["join;"]
         if not any(line.strip().startswith(("run", "hold")) for line in out):
@@ -411,7 +411,7 @@ class Writer:
             return [
                 f"set {counter} = 0;",
                 f"while ({counter} < {self.whole(1, 3)}) {{",
-                *_nest([f"set {counter} = {counter} + 1;", *body]),
+                *indent([f"set {counter} = {counter} + 1;", *body]),
                 "}",
             ]
         if kind == "hold":
@@ -455,10 +455,10 @@ class Writer:
                 f"branch with ({self.pick(['0.3', '0.5', '0.9'])}) {{",
             ]
         )
-        out = [head, *_nest(self.block(inner, self.whole(1, 2))), "}"]
+        out = [head, *indent(self.block(inner, self.whole(1, 2))), "}"]
         if self.chance(60):
             out[-1] = "} else {"
-            out += [*_nest(self.block(inner, 1)), "}"]
+            out += [*indent(self.block(inner, 1)), "}"]
         return out
 
     def run(self, scope: Scope) -> str:
@@ -511,7 +511,7 @@ class Writer:
         lease = ""
         if self.chance(15) and scope.side != "leg":
             lease = f" lease {refs[0]} ({self.pick(['1', '4', 'inf'])})"
-        out = [f"hold {', '.join(clauses)}{reuse} {{", *_nest(body), f"}}{cache}{lease}"]
+        out = [f"hold {', '.join(clauses)}{reuse} {{", *indent(body), f"}}{cache}{lease}"]
         if lease and self.chance(60):
             out.append(f"release {refs[0]};")
         return out
@@ -583,7 +583,7 @@ class Writer:
         out += [
             f"hold {', '.join(clauses)}{reuse}",
             f"     at admission ({', '.join(bindings)}) {{",
-            *_nest(body),
+            *indent(body),
             f"}}{cache}",
         ]
         if self.chance(25):
@@ -622,12 +622,9 @@ def _size(count: int) -> str:
     return f"[{count}]" if count else ""
 
 
-def _indent(lines: Sequence[str], by: int = 2) -> str:
-    return "".join(" " * by + line + "\n" for line in lines)
-
-
-def _nest(lines: Sequence[str]) -> list[str]:
-    return ["  " + line for line in lines]
+def indent(lines: Sequence[str], by: int = 2) -> list[str]:
+    """The lines, each moved in."""
+    return [" " * by + line for line in lines]
 
 
 @st.composite
