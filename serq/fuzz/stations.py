@@ -135,7 +135,8 @@ class StationWriter(Writer):
         remote = [
             "decode (prompt) from P {",
             "  set kept = prompt;",
-            "  hold kv (cost(kv, known)) reserve (cost(kv, known))",
+            "  hold kv (cost(kv, known)) reserve (cost(kv, known))"
+            + (" reuse (cost(kv, max(0, prompt - 1)))" if cache else ""),
             "       at admission (known = max(kept, computed + 1)) {",
             *(["    set c = min(cached, max(0, prompt - 1));"] if cache else []),
             "    branch (known == prompt && computed == 0) {",
