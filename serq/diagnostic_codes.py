@@ -74,4 +74,5 @@ CODES |= {
     "lean-offline": "A file must be fetched, and --offline forbids it.",
     "lean-platform": "The registry Lean does not run on this kind of machine.",
     "lean-setting": "The environment variable SERQ_LEAN has a value that means nothing.",
+    "target-vllm": "A construct of the program has no counterpart in vLLM's scheduler.",
 }

@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "serq.cli.run",
     "check": "serq.cli.check",
     "ir": "serq.cli.ir",
+    "target": "serq.cli.target",
     "lean": "serq.cli.lean",
 }
 """Command name → the module that has it as ``command``."""
