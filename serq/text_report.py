@@ -298,8 +298,13 @@ _RESULT_STYLES = {"holds": "green", "witnessed": "green", "fails": "bold red"}
 def show(report: Report, program: Program, console: Console) -> None:
     """The report on a terminal."""
     console.print(Text(run_line(report), style="bold"))
+    endless = console.options.update(width=10_000)
     for table in tables(report, engines_of(program)):
-        console.print(_rich_table(table))
+        shown = _rich_table(table)
+        if console.measure(shown, options=endless).maximum <= console.width:
+            console.print(shown)
+        else:  # rather lines that wrap than numbers that are cut
+            console.print(Text("\n" + _plain_table(table)), soft_wrap=True)
     for text in notes(report, program):
         kind, _, rest = text.partition(":")
         style = _NOTE_STYLES[kind]
