@@ -63,6 +63,13 @@ class Client:
         turn.stage = stage
         turn.interrupted = False
 
+    def decodes(self, session: Session, now: float) -> None:
+        """The session reaches a decode run: a prefill that ended just now gave its first token."""
+        turn = session.client
+        if turn is not None and turn.first is None and turn.prefilled == now:
+            turn.first = now
+            self.ttft.add(now - turn.started, now, session.serial, session.turn)
+
     def token(self, session: Session, stage: Any, now: float) -> None:
         """A decode of the session committed a token."""
         turn = session.client

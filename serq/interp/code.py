@@ -457,7 +457,7 @@ class Code:
         machine = self.machine
         work_of = self._value(stmt.work)
         member = self._member("stage", stmt.stage)
-        ready = machine.ready
+        ready, client = machine.ready, machine.client
         after = pc + 1
         if stmt.mode is not ir.Mode.PLAIN:
             decoding = 1.0 if stmt.mode is ir.Mode.DECODE else 0.0
@@ -467,6 +467,8 @@ class Code:
                 work = work_of(s)
                 stage = member(s)
                 s.pc = after
+                if decoding:
+                    client.decodes(s, machine.now)
                 if work > 0.0:
                     alloc = None
                     if growing is not None:

@@ -111,12 +111,44 @@ class Engine(Stage):
     """A step stage; ``jobs`` are the residents in admission order, ``batch`` those it serves."""
 
     __slots__ = (
-        "area_decode_only", "area_decodes", "area_mixed", "area_prefill_only", "attempt",
-        "batch", "budget", "chunk", "claims", "composition", "cost", "decode_batch", "decode_step",
-        "exclusive", "gaps_seen", "granule", "idle", "iterations", "jobs", "last", "left",
-        "limit", "memory", "next_job", "plan_admitted", "plan_before", "plan_prefilled",
-        "plan_tokens", "program", "queues", "reads", "registers", "running", "short", "stopped",
-        "total_served", "visit", "whole",
+        "area_decode_only",
+        "area_decodes",
+        "area_mixed",
+        "area_prefill_only",
+        "attempt",
+        "batch",
+        "budget",
+        "chunk",
+        "claims",
+        "cost",
+        "decode_batch",
+        "decode_step",
+        "exclusive",
+        "gaps_seen",
+        "granule",
+        "idle",
+        "iterations",
+        "jobs",
+        "last",
+        "left",
+        "limit",
+        "memory",
+        "next_job",
+        "plan_admitted",
+        "plan_before",
+        "plan_prefilled",
+        "plan_tokens",
+        "program",
+        "queues",
+        "reads",
+        "registers",
+        "running",
+        "short",
+        "since",
+        "stopped",
+        "total_served",
+        "visit",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, position: int, name: str, index: int | None) -> None:
@@ -145,10 +177,9 @@ class Engine(Stage):
         self.idle = False
         self.last: Batch | None = None
         self.total_served = 0.0
-        self.composition = 0
         self.iterations = 0
         self.area_prefill_only = self.area_decode_only = self.area_mixed = 0.0
-        self.area_decodes = 0.0
+        self.area_decodes = self.since = 0.0
         self.decode_batch = Welford()
         self.decode_step = Welford()
         self.gaps_seen = Gaps()
@@ -164,23 +195,28 @@ class Engine(Stage):
         if self.n:
             self.area_n = integrate(self.area_n, float(self.n), gaps, start, stop)
             self.area_busy = integrate(self.area_busy, 1.0, gaps, start, stop)
-        composition = self.composition
-        if composition:
-            last = self.last
-            assert last is not None
-            if composition == 1:
-                self.area_prefill_only = integrate(self.area_prefill_only, 1.0, gaps, start, stop)
-            elif composition == 2:
-                self.area_decode_only = integrate(self.area_decode_only, 1.0, gaps, start, stop)
-            else:
-                self.area_mixed = integrate(self.area_mixed, 1.0, gaps, start, stop)
-            if last.decodes:
-                self.area_decodes = integrate(self.area_decodes, last.decodes, gaps, start, stop)
 
     def restart(self) -> None:
         super().restart()
+        self.close_iteration()
         self.area_prefill_only = self.area_decode_only = self.area_mixed = 0.0
         self.area_decodes = 0.0
+
+    def close_iteration(self) -> None:
+        """Bring the integrals over iterations up to now; they are split at their ends only."""
+        now = self.machine.now
+        last = self.last
+        if self.running and last is not None:
+            passed = now - self.since
+            self.area_decodes += last.decodes * passed
+            if last.decodes:
+                if last.prefilled:
+                    self.area_mixed += passed
+                else:
+                    self.area_decode_only += passed
+            elif last.tokens:
+                self.area_prefill_only += passed
+        self.since = now
 
     def gap(self, gap: float) -> None:
         """Time between two tokens of a turn, the second of which ended here."""
@@ -525,16 +561,11 @@ class Engine(Stage):
         if decodes and machine.now >= machine.warmup:
             self.decode_batch.add(decodes)
             self.decode_step.add(cost)
-        if not self.batch:
-            self.composition = 0
-        elif not decodes:
-            self.composition = 1
-        else:
-            self.composition = 3 if prefilled else 2
         for claim in self.claims:
             claim.check(b)
         if machine.recorder is not None:
             machine.recorder.iteration(self, b)
+        self.since = machine.now
         self.running = True
         machine.push(machine.now + cost, self._end, None)
 
@@ -543,8 +574,8 @@ class Engine(Stage):
         machine = self.machine
         now = machine.now
         self.catch_up()
+        self.close_iteration()
         self.running = False
-        self.composition = 0
         client = machine.client
         done = False
         for job in self.batch:

@@ -178,6 +178,8 @@ class Machine:
             self.now = program.horizon
         for thing in (*self.pools, *self.stages):
             thing.catch_up()
+        for engine in self.engines:
+            engine.close_iteration()
 
     # --- settling ---
 
