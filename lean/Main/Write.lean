@@ -1,0 +1,43 @@
+import Main.Read
+/-!
+# Writing a step trace
+
+One JSON object per run: the iterations (start, tokens of each served session in serving order,
+admitted and preempted sessions, free units of each pool), the observations in the order made, and
+what the run ended with.
+-/
+
+open Lean (Json)
+
+namespace Main
+
+open Serq
+
+def nat (n : Nat) : Json := .num n
+
+def nats (l : List Nat) : Json := .arr (l.map nat).toArray
+
+def iteration (D : Deployment) (r : IterRec) : Json :=
+  let free := (D.pools.zip r.pools).map fun (P, s) => nat (P.cap - s.used)
+  Json.mkObj [
+    ("start", nat r.start),
+    ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray),
+    ("admitted", nats r.admitted),
+    ("preempted", nats r.preempted),
+    ("free", .arr free.toArray)]
+
+/-- The step trace of a run. -/
+def traceJson (input : Input) (m : Machine) (iters : List IterRec) : Json :=
+  let obs := m.obs.reverse.map fun o =>
+    Json.arr #[.str (input.observes[o.name]?.getD "?"), nat o.serial, nat o.time, nat o.value]
+  let pools := m.pools.map fun st => nats [st.used, sumSizes st.entries]
+  Json.mkObj [
+    ("iterations", .arr (iters.reverse.map (iteration input.deployment)).toArray),
+    ("observations", .arr obs.toArray),
+    ("preemptions", nat (preemptions m)),
+    ("rejected", nat m.rejected),
+    ("ended", nat (m.sess.toList.countP fun s => s.status == .ended)),
+    ("pools", .arr pools.toArray),
+    ("outOfFuel", .bool m.outOfFuel)]
+
+end Main

@@ -1,0 +1,2 @@
+import Serq.Exec
+/-! The library: everything that is built and audited. -/

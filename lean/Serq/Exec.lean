@@ -1,0 +1,2 @@
+import Serq.Exec.Event
+/-! The executable semantics of the fragment. -/

@@ -1,0 +1,122 @@
+import Serq.Exec.Command
+/-!
+# Growth and preemption
+-/
+
+namespace Serq
+
+/-- The hold's allocation on `p` replaced. -/
+def putAlloc (p units pos : Nat) : List Alloc → List Alloc
+  | [] => []
+  | a :: as => if a.pool = p then ⟨p, units, pos⟩ :: as else a :: putAlloc p units pos as
+
+/-- A stack whose innermost hold on `p` has grown to `units` and position `pos`. -/
+def putInnermost (p units pos : Nat) : List Frame → List Frame
+  | [] => []
+  | .seq k :: st => .seq k :: putInnermost p units pos st
+  | .hold r k :: st => match findAlloc p r.allocs with
+    | none => .hold r k :: putInnermost p units pos st
+    | some _ => .hold { r with allocs := putAlloc p units pos r.allocs, grown := true } k :: st
+
+/-- Session `i`'s innermost hold on `p` has `units` and has computed up to `pos`. -/
+def advance (m : Machine) (i p units pos : Nat) : Machine :=
+  m.modSess i fun s => { s with stack := putInnermost p units pos s.stack }
+
+/-- What the preemption keys of pool `p` read of a candidate; `place` is its place among the
+candidates in admission order. -/
+def victimEnv (D : Deployment) (m : Machine) (p place : Nat) (j : Job) : Env where
+  attrs := (m.at_ j.owner).attrs
+  ctx c := match c with
+    | .Now => m.now
+    | .Decoding => bit (j.mode = .Decode)
+    | .Admission => place
+    | .Position => match innermost p (m.at_ j.owner).stack with
+      | none => 0
+      | some a => a.pos
+    | _ => 0
+  pool := m.poolQuery D j.owner
+  stage := m.stageQuery D 0
+
+/-- The residents that hold pool `p`, in admission order. -/
+def candidates (m : Machine) (p : Nat) : List Job → List Job
+  | [] => []
+  | j :: js => match innermost p (m.at_ j.owner).stack with
+    | none => candidates m p js
+    | some _ => j :: candidates m p js
+
+/-- The candidate with the least keys, the one admitted last among equals. -/
+def leastVictim (D : Deployment) (m : Machine) (p : Nat) (keys : List Expr) :
+    Nat → Job → List Int → List Job → Job
+  | _, best, _, [] => best
+  | n, best, kb, j :: js =>
+    let kj := keysOf (victimEnv D m p n j) keys
+    if keysLt kb kj then leastVictim D m p keys (n + 1) best kb js
+    else leastVictim D m p keys (n + 1) j kj js
+
+/-- Whom a growth on pool `p` preempts. -/
+def victim (D : Deployment) (m : Machine) (p : Nat) : Option Nat :=
+  match (D.pool p).preempt with
+  | [] => none
+  | keys => match candidates m p m.jobs with
+    | [] => none
+    | j :: js =>
+      some (leastVictim D m p keys 1 j (keysOf (victimEnv D m p 0 j) keys) js).owner
+
+/-- The jobs without session `i`'s. -/
+def removeJob (i : Nat) : List Job → List Job
+  | [] => []
+  | j :: js => if j.owner = i then removeJob i js else j :: removeJob i js
+
+/-- The batch without session `i`'s tokens. -/
+def removeEntry (i : Nat) : List Entry → List Entry
+  | [] => []
+  | e :: es => if e.owner = i then removeEntry i es else e :: removeEntry i es
+
+/-- The tokens that the batch gives session `i`. -/
+def tokensOf (i : Nat) : List Entry → Nat
+  | [] => 0
+  | e :: es => if e.owner = i then e.tokens + tokensOf i es else tokensOf i es
+
+/-- Session `i` is unwound to its innermost hold on `p`, which it will execute again: every hold on
+the way is released with its position cached. -/
+def unwind (D : Deployment) (p i : Nat) : List Frame → Machine → Machine
+  | [], m => m
+  | .seq _ :: st, m => unwind D p i st m
+  | .hold r _ :: st, m =>
+    let m := releaseHold D i r true m
+    match findAlloc p r.allocs with
+    | none => unwind D p i st m
+    | some _ => m.modSess i fun s => { s with prog := r.stmt, stack := st }
+
+/-- Session `i`, a resident that holds `p`, is preempted. `computed` tells the hold how far it was;
+tokens that this iteration had given it return to the budget. -/
+def preempt (D : Deployment) (p i : Nat) (m : Machine) : Machine :=
+  let s := m.at_ i
+  let pos := match innermost p s.stack with
+    | none => 0
+    | some a => a.pos
+  let m := m.setAttr i D.slotComputed pos
+  let m := { m with
+    jobs := removeJob i m.jobs
+    plan := { m.plan with
+      batch := removeEntry i m.plan.batch
+      left := m.plan.left + tokensOf i m.plan.batch
+      victims := m.plan.victims ++ [i]
+      preempts := m.plan.preempts + 1 } }
+  enqueue D (unwind D p i s.stack m) i (!(D.pool p).tail)
+
+/-- Session `i` grows its innermost hold on `p` by `need` units to `units` and computes up to `pos`.
+While there is no room somebody is preempted. The second part tells whether it has grown: not when
+nobody can be preempted, or when it is its own victim. -/
+def grow (D : Deployment) (p i need units pos : Nat) : Nat → Machine → Machine × Bool
+  | 0, m => ({ m with outOfFuel := true }, false)
+  | fuel + 1, m =>
+    if (m.pool p).used + need ≤ (D.pool p).cap then
+      (advance (takeUnits (makeRoom D m p need) p need) i p units pos, true)
+    else match victim D m p with
+      | none => (m, false)
+      | some v =>
+        if v = i then (preempt D p v m, false)
+        else grow D p i need units pos fuel (preempt D p v m)
+
+end Serq

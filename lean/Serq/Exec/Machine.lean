@@ -1,0 +1,332 @@
+import Serq.Exec.Eval
+/-!
+# The configuration
+
+A `Machine` is the state of a deployment at an instant. What an instant's commands never touch stands
+in two records of its own: the `clock` (changed when an event is handled and when an iteration
+starts) and the `plan` of the iteration that is being built or run.
+-/
+
+namespace Serq
+
+/-- What a hold has taken from one pool: the units, and the computed position (the consumed prefix
+until a growing run advances it). -/
+structure Alloc where
+  pool : Nat
+  units : Nat
+  pos : Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- An active hold; `stmt` is its statement, to be executed again after a preemption. -/
+structure HoldRec where
+  allocs : List Alloc
+  grown : Bool
+  cache : Option Expr
+  stmt : Block
+  deriving DecidableEq, Repr, Inhabited
+
+/-- What stands below the running block: the rest of an enclosing block, or the end of a hold. -/
+inductive Frame
+  | seq (k : Block)
+  | hold (rec : HoldRec) (k : Block)
+  deriving DecidableEq, Repr, Inhabited
+
+/-- What a session does: it has not arrived, runs commands, waits for admission, has a job at the
+engine, is in service at a delay or fifo stage until event `seq`, waits for a fifo server, or has
+ended. -/
+inductive Status
+  | unborn | ready | queued | engine | serving (seq : Nat) | waiting | ended
+  deriving DecidableEq, Repr, Inhabited
+
+/-- A session. `turns = none`: it brings no turn data. `adm` is the number of its latest admission,
+`joined` the time at which it joined its queue, `front` says that it was put back at the head, `snap`
+are its attributes at its latest release. -/
+structure Sess where
+  serial : Nat
+  attrs : Array Nat
+  turns : Option (List (List (Nat × Nat)))
+  prog : Block
+  stack : List Frame
+  status : Status
+  adm : Nat
+  joined : Nat
+  front : Bool
+  snap : Array Nat
+  deriving DecidableEq, Repr
+
+instance : Inhabited Sess := ⟨⟨0, #[], none, .Done, [], .ended, 0, 0, false, #[]⟩⟩
+
+/-- A cached prefix of session `owner`; a dead one can no longer be used. -/
+structure CacheEntry where
+  owner : Nat
+  dead : Bool
+  size : Nat
+  last : Nat
+  seq : Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- The state of a pool: allocated units, cached prefixes, holders in admission order, waiting
+sessions in the order they joined. -/
+structure PoolSt where
+  used : Nat := 0
+  entries : List CacheEntry := []
+  holders : List Nat := []
+  queue : List Nat := []
+  deriving DecidableEq, Repr, Inhabited
+
+/-- The state of a fifo stage: busy servers, and who waits with how much work. -/
+structure StageSt where
+  busy : Nat := 0
+  waiting : List (Nat × Nat) := []
+  deriving DecidableEq, Repr, Inhabited
+
+/-- A resident of the engine. `adm` is its session's admission number. -/
+structure Job where
+  owner : Nat
+  adm : Nat
+  mode : Mode
+  left : Nat
+  growing : Option Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- What an iteration gives one resident, with what the iteration's cost reads of it: the units it
+holds on the engine's memory and, for a prefill, twice the attention work. -/
+structure Entry where
+  owner : Nat
+  mode : Mode
+  tokens : Nat
+  kv : Nat
+  attn2 : Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- The end of a service at a delay or fifo stage. -/
+structure Due where
+  time : Nat
+  seq : Nat
+  owner : Nat
+  stage : Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- An observation. -/
+structure Obs where
+  name : Nat
+  serial : Nat
+  time : Nat
+  value : Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- What a batch consists of; `attention2` is twice the attention work. -/
+structure IterStats where
+  tokens : Nat := 0
+  prefilled : Nat := 0
+  decoders : Nat := 0
+  kvDecode : Nat := 0
+  kvPrefill : Nat := 0
+  attention2 : Nat := 0
+  deriving DecidableEq, Repr, Inhabited
+
+/-- A pool as an iteration starts. -/
+structure PoolRec where
+  queued : Nat
+  holders : Nat
+  used : Nat
+  deriving DecidableEq, Repr, Inhabited
+
+/-- The record of an iteration, written as it starts, its batch formed. `served` counts the tokens of
+the earlier iterations, `demand` what the residents could take if the budget were unlimited, `batch`
+the tokens of each served session in serving order. -/
+structure IterRec where
+  start : Nat := 0
+  served : Nat := 0
+  tokens : Nat := 0
+  prefilled : Nat := 0
+  decoders : Nat := 0
+  kvDecode : Nat := 0
+  kvPrefill : Nat := 0
+  attention2 : Nat := 0
+  residents : Nat := 0
+  demand : Nat := 0
+  arrived : Nat := 0
+  batch : List (Nat × Nat) := []
+  admitted : List Nat := []
+  preempted : List Nat := []
+  pools : List PoolRec := []
+  deriving DecidableEq, Repr, Inhabited
+
+/-- Time and what only events change: the clock, the next arrival (time, event number) and the gaps
+after it, how many sessions have arrived, the end of the running iteration (time, event number), the
+tokens scheduled so far, the number of iterations and the record of the latest one. -/
+structure Clock where
+  now : Nat := 0
+  arrival : Option (Nat × Nat) := none
+  gaps : List Nat := []
+  arrived : Nat := 0
+  iterEnd : Option (Nat × Nat) := none
+  served : Nat := 0
+  iters : Nat := 0
+  last : IterRec := {}
+  deriving DecidableEq, Repr, Inhabited
+
+/-- The iteration being built or run: its batch, the budget left, whom it preempted and admitted. -/
+structure Plan where
+  batch : List Entry := []
+  left : Nat := 0
+  victims : List Nat := []
+  entered : List Nat := []
+  preempts : Nat := 0
+  deriving DecidableEq, Repr, Inhabited
+
+/-- The state of a deployment. `dues` are the services in progress, earliest first; `obs` the
+observations, latest first; `outOfFuel` says that some recursion was cut short, so that nothing may
+be concluded from this machine. -/
+structure Machine where
+  clock : Clock
+  plan : Plan
+  sess : Array Sess
+  pools : List PoolSt
+  stages : List StageSt
+  jobs : List Job
+  obs : List Obs
+  ready : List Nat
+  dues : List Due
+  nextAdm : Nat
+  nextRel : Nat
+  nextEvent : Nat
+  rejected : Nat
+  outOfFuel : Bool
+  deriving DecidableEq, Repr
+
+instance : Inhabited Machine :=
+  ⟨{}, {}, #[], [], [], [], [], [], [], 0, 0, 0, 0, false⟩
+
+/-- Pool `p` of the program. A pool that is not declared has no room. -/
+def Deployment.pool (D : Deployment) (p : Nat) : Pool := Lst.nth { cap := 0 } D.pools p
+
+/-- The kind of stage `s`. -/
+def Deployment.stage (D : Deployment) (s : Nat) : StageKind := Lst.nth .Delay D.stages s
+
+namespace Machine
+
+abbrev now (m : Machine) : Nat := m.clock.now
+
+/-- Session `i`. -/
+def at_ (m : Machine) (i : Nat) : Sess := Arr.at! m.sess i
+
+/-- The state of pool `p`. -/
+def pool (m : Machine) (p : Nat) : PoolSt := Lst.nth {} m.pools p
+
+/-- The state of stage `s`. -/
+def stage (m : Machine) (s : Nat) : StageSt := Lst.nth {} m.stages s
+
+/-- Session `i` changed by `f`. -/
+def modSess (m : Machine) (i : Nat) (f : Sess → Sess) : Machine :=
+  { m with sess := Arr.mod m.sess i f }
+
+/-- Pool `p` changed by `f`. -/
+def modPool (m : Machine) (p : Nat) (f : PoolSt → PoolSt) : Machine :=
+  { m with pools := Lst.mod f m.pools p }
+
+/-- Stage `s` changed by `f`. -/
+def modStage (m : Machine) (s : Nat) (f : StageSt → StageSt) : Machine :=
+  { m with stages := Lst.mod f m.stages s }
+
+end Machine
+
+/-- The size of session `i`'s usable prefix among the entries of a pool. -/
+def ownSize (i : Nat) : List CacheEntry → Nat
+  | [] => 0
+  | e :: es => if e.owner = i ∧ e.dead = false then e.size else ownSize i es
+
+/-- The units cached in a pool. -/
+def sumSizes : List CacheEntry → Nat
+  | [] => 0
+  | e :: es => e.size + sumSizes es
+
+/-- What the allocations of one hold take of pool `p`. -/
+def unitsOn (p : Nat) : List Alloc → Nat
+  | [] => 0
+  | a :: as => if a.pool = p then a.units + unitsOn p as else unitsOn p as
+
+/-- What a session's holds take of pool `p`, all together. -/
+def heldOn (p : Nat) : List Frame → Nat
+  | [] => 0
+  | .hold r _ :: st => unitsOn p r.allocs + heldOn p st
+  | .seq _ :: st => heldOn p st
+
+/-- The allocation on `p` within one hold. -/
+def findAlloc (p : Nat) : List Alloc → Option Alloc
+  | [] => none
+  | a :: as => if a.pool = p then some a else findAlloc p as
+
+/-- The allocation of the innermost hold on `p`. -/
+def innermost (p : Nat) : List Frame → Option Alloc
+  | [] => none
+  | .seq _ :: st => innermost p st
+  | .hold r _ :: st => match findAlloc p r.allocs with
+    | some a => some a
+    | none => innermost p st
+
+/-- The tokens that the jobs have left. -/
+def sumLeft : List Job → Nat
+  | [] => 0
+  | j :: js => j.left + sumLeft js
+
+/-- The number of services in progress at stage `s`. -/
+def countAt (s : Nat) : List Due → Nat
+  | [] => 0
+  | d :: ds => if d.stage = s then countAt s ds + 1 else countAt s ds
+
+/-- The work left of the services in progress at stage `s`. -/
+def workAt (now s : Nat) : List Due → Nat
+  | [] => 0
+  | d :: ds => if d.stage = s then (d.time - now) + workAt now s ds else workAt now s ds
+
+/-- The work of the jobs that wait for a fifo server. -/
+def sumWork : List (Nat × Nat) → Nat
+  | [] => 0
+  | w :: ws => w.2 + sumWork ws
+
+namespace Machine
+
+/-- The queries of pools, as session `i` reads them. -/
+def poolQuery (D : Deployment) (m : Machine) (i : Nat) (f : Fun) (p : Nat) : Nat :=
+  match f with
+  | .Used => (m.pool p).used
+  | .Free => (D.pool p).cap - (m.pool p).used
+  | .CachedIn => ownSize i (m.pool p).entries
+  | .Holders => (m.pool p).holders.length
+  | .Queued => (m.pool p).queue.length
+  | _ => 0
+
+/-- The queries of stages; `budget_left` is `left`. -/
+def stageQuery (D : Deployment) (m : Machine) (left : Nat) (f : Fun) (s : Nat) : Nat :=
+  match f with
+  | .BudgetLeft => left
+  | .Queue => match D.stage s with
+    | .Step => m.jobs.length
+    | _ => countAt s m.dues + (m.stage s).waiting.length
+  | .Busy => match D.stage s with
+    | .Step => m.plan.batch.length
+    | _ => countAt s m.dues
+  | .Work => match D.stage s with
+    | .Step => sumLeft m.jobs
+    | _ => workAt m.now s m.dues + sumWork (m.stage s).waiting
+  | _ => 0
+
+/-- What session `i` reads: its attributes, the clock, how long it has waited, pools and stages. -/
+def sessEnv (D : Deployment) (m : Machine) (i left : Nat) : Env where
+  attrs := (m.at_ i).attrs
+  ctx c := match c with
+    | .Now => m.now
+    | .Waited => m.now - (m.at_ i).joined
+    | _ => 0
+  pool := m.poolQuery D i
+  stage := m.stageQuery D left
+
+/-- Attribute `slot` of session `i` set to `v`. -/
+def setAttr (m : Machine) (i slot v : Nat) : Machine :=
+  m.modSess i fun s => { s with attrs := Arr.put s.attrs slot v }
+
+end Machine
+
+end Serq
