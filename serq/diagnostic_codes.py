@@ -53,6 +53,7 @@ CODES |= {
 # --- command line, files, settings --------------------------------------------------------------
 CODES |= {
     "bad-setting": "A setting of the run or an input has a value that no run can have.",
+    "duplicate-input": "An instance file gives an input twice.",
     "inputs-on-ir": "Inputs and definitions are set on a program's text; an IR has none.",
     "no-horizon": "Nothing says how long to run.",
     "unreadable-file": "A file cannot be read, or is not UTF-8 text.",

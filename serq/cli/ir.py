@@ -15,7 +15,6 @@ from serq.cli.options import (
 from serq.cli.output import emit
 from serq.interp.trace import read_trace
 from serq.ir.codec import to_json
-from serq.ir.rewrite import inline_trace
 
 
 @click.command(cls=FileCommand)
@@ -31,5 +30,7 @@ def command(ctx: click.Context, file: str, trace: str | None, inline: bool) -> N
     loaded = load_file(ctx, file, trace=trace)
     program = loaded.program
     if inline and program.trace is not None:
+        from serq.ir.rewrite import inline_trace
+
         program = inline_trace(program, read_trace(loaded.base_dir / program.trace))
     emit(to_json(program) + "\n")

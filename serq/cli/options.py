@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from math import inf, isnan
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,6 +18,9 @@ from serq.api import MAX_SEED, Loaded, Overrides, load
 from serq.cli.output import show
 from serq.diagnostics import Diagnostic, SerqError, Source
 from serq.files import read_text
+
+if TYPE_CHECKING:
+    from serq.syntax.ast import Ident, Setting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -226,34 +229,39 @@ def read_instance(path: str, given: Overrides) -> None:
     from serq.syntax.parser import parse_instance
 
     instance = parse_instance(Source(path, read_text(path, "instance file")))
-    for let in instance.lets:
-        given.sets[let.target.name] = let.value.span.text
     faults = []
+    lets: dict[str, Ident] = {}
+    for let in instance.lets:
+        name = let.target.name
+        if name in lets:
+            note = (f"`{name}` has a value here already", lets[name].span)
+            message = f"the input `{name}` is given twice"
+            faults.append(
+                Diagnostic("duplicate-input", message, span=let.target.span, notes=(note,))
+            )
+        lets[name] = let.target
+        given.sets[name] = let.value.span.text
     for setting in instance.settings:
-        name, value = setting.target.name, setting.value.value
-        fault = _setting_fault(name, value)
-        if fault is not None:
-            faults.append(Diagnostic("bad-setting", fault, span=setting.value.span))
-        elif name in ("seed", "arrivals"):
-            # The spelling counts: 2⁶⁴ − 1 is a seed that no double holds.
-            setattr(given, name, _whole(setting.value.text))
+        name, value = setting.target.name, _setting(setting)
+        if isinstance(value, str):
+            faults.append(Diagnostic("bad-setting", value, span=setting.value.span))
         else:
             setattr(given, name, value)
     if faults:
         raise SerqError(faults)
 
 
-def _whole(text: str) -> int:
-    digits = text.replace("_", "")
-    return int(digits) if digits.isdecimal() else int(float(digits))
-
-
-def _setting_fault(name: str, value: float) -> str | None:
+def _setting(setting: Setting) -> float | int | str:
+    """The value of a setting, or what is wrong with it."""
+    name, value = setting.target.name, setting.value.value
     if name == "horizon":
-        return None if 0.0 < value < inf else "the horizon is positive and finite"
+        return value if 0.0 < value < inf else "the horizon is positive and finite"
     if name == "warmup":
-        return None if 0.0 <= value < inf else "the warm-up is 0 or more and finite"
+        return value if 0.0 <= value < inf else "the warm-up is 0 or more and finite"
+    # By the digits: 2⁶⁴ − 1 is a seed that no double holds.
+    digits = setting.value.text.replace("_", "")
+    whole = int(digits) if digits.isdecimal() else int(value) if value.is_integer() else -1
     least = 1 if name == "arrivals" else 0
-    if value == inf or value != int(value) or not least <= value < 2.0**64 + 1:
-        return f"`{name}` is a whole number from {least} to 2⁶⁴ − 1"
-    return None
+    if least <= whole <= MAX_SEED:
+        return whole
+    return f"`{name}` is a whole number from {least} to 2⁶⁴ − 1"
