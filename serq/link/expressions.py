@@ -1,0 +1,596 @@
+"""Expressions of the text to expressions of the IR, every name resolved."""
+
+from __future__ import annotations
+
+from serq.diagnostics import Span
+from serq.ir import nodes
+from serq.link.source_map import SourceMap
+from serq.lower.constants import MAX_TERMS, Constants, NotConstant, Terms
+from serq.lower.engine import dotted_value
+from serq.lower.faults import Faults, Frames, closest
+from serq.lower.kernel import BernoulliOf, CostOf, NowAt, Reference, Value
+from serq.lower.references import EITHER, References
+from serq.lower.scope import (
+    BodyBinding,
+    Closure,
+    HeaderBinding,
+    IndexValue,
+    LaterBinding,
+    Local,
+    ScheduleLetValue,
+    Scope,
+    SourceQueue,
+    Substituted,
+)
+from serq.lower.tables import PoolFamily, Tables
+from serq.lower.uses import enter
+from serq.lower.vocabulary import (
+    AGGREGATES,
+    BINARY,
+    BUILTIN,
+    CONTEXT,
+    DISTRIBUTIONS,
+    FUNCTIONS,
+    SUPPLIED,
+    UNARY,
+)
+from serq.lower.walk import DrawRead, reads, time_resource
+from serq.syntax import ast
+
+MAX_NODES = 2_000_000
+"""How many expression nodes a program may expand to before it is refused."""
+
+
+class Expressions:
+    """Links expressions of one program; faults are reported and stand as the number 0."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        slots: dict[str, int],
+        observes: dict[str, int],
+        source_map: SourceMap,
+        faults: Faults,
+    ) -> None:
+        self.tables = tables
+        self.slots = slots
+        self.observes = observes
+        self.map = source_map
+        self.faults = faults
+        self.references = References(tables, faults)
+        self.constants = Constants(tables, faults)
+        self.terms = Terms()
+        self.nodes = 0
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def value(self, value: Value) -> nodes.Expr:
+        """The IR of a statement's value."""
+        match value:
+            case Closure(expr=expr, scope=scope):
+                return self.expr(expr, scope)
+            case CostOf(refs=refs, value=inner, span=span):
+                target = self.target(refs)
+                cost = nodes.Cost(target, self.value(inner))
+                self.place(cost, span, inner.scope.frames)
+                return cost
+            case BernoulliOf(value=inner, span=span):
+                draw = nodes.Sample(nodes.Dist.BERNOULLI, (self.value(inner),))
+                self.place(draw, span, inner.scope.frames)
+                return draw
+            case NowAt(span=span, frames=frames):
+                now = nodes.CtxVar(nodes.Ctx.NOW)
+                self.place(now, span, frames)
+                return now
+
+    def ref(self, reference: Reference) -> nodes.Ref:
+        """The IR reference; a constant index is folded and must name a member."""
+        family = reference.family
+        index: nodes.Expr | None = None
+        if reference.index is not None:
+            index = self._index(reference)
+        ref = nodes.Ref(family.base, family.count, index)
+        self.place(ref, reference.span, reference.frames)
+        return ref
+
+    def _index(self, reference: Reference) -> nodes.Expr:
+        closure = reference.index
+        assert closure is not None
+        family = reference.family
+        constant = self.constants.quiet(closure.expr, closure.scope)
+        if constant is None:
+            return self.value(closure)
+        if not (0 <= constant < family.count and constant == int(constant)):
+            self.faults.error(
+                "index-out-of-range",
+                f"`{family.name}[{constant:g}]` names no {family.kind}: `{family.name}` has"
+                f" {family.count} member(s), 0 to {family.count - 1}",
+                reference.span,
+                notes=((f"`{family.name}` is declared here", family.span),),
+                frames=reference.frames,
+            )
+        number = nodes.Num(constant)
+        self.place(number, closure.span, closure.scope.frames)
+        return number
+
+    def target(self, refs: tuple[Reference, ...]) -> nodes.Target:
+        """The cost target of some families: pools before stages, each once, by base."""
+        pools = {r.family.base: r.family for r in refs if isinstance(r.family, PoolFamily)}
+        stages = {r.family.base: r.family for r in refs if not isinstance(r.family, PoolFamily)}
+        targets: list[nodes.PoolTarget | nodes.StageTarget] = [
+            nodes.PoolTarget(base, pools[base].count) for base in sorted(pools)
+        ]
+        targets += [nodes.StageTarget(base, stages[base].count) for base in sorted(stages)]
+        return targets[0] if len(targets) == 1 else nodes.JointTarget(tuple(targets))
+
+    def place(self, node: object, span: Span, frames: Frames) -> None:
+        self.map.add(node, span, frames)
+
+    # --- expressions ----------------------------------------------------------------------------
+
+    def expr(self, expr: ast.Expr, scope: Scope) -> nodes.Expr:
+        """The IR of an expression, each node new and placed in the source map."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise TooManyNodes(expr.span)
+        node = self._expr(expr, scope)
+        if self.map.origin_of(node) is None:
+            self.place(node, expr.span, scope.frames)
+        return node
+
+    def _expr(self, expr: ast.Expr, scope: Scope) -> nodes.Expr:
+        match expr:
+            case ast.Number(value=value):
+                return nodes.Num(value)
+            case ast.Path():
+                return self._path(expr, scope)
+            case ast.Unary(op=op, operand=operand):
+                return nodes.Unary(UNARY[op], self.expr(operand, scope))
+            case ast.Binary(op=op, left=left, right=right):
+                return nodes.Binary(BINARY[op], self.expr(left, scope), self.expr(right, scope))
+            case ast.Conditional():
+                return nodes.Cond(
+                    self.expr(expr.test, scope),
+                    self.expr(expr.then, scope),
+                    self.expr(expr.orelse, scope),
+                )
+            case ast.Draw():
+                return self._draw(expr, scope)
+            case ast.Fold():
+                return self._fold(expr, scope)
+            case ast.Call():
+                return self._call(expr, scope)
+
+    def _draw(self, draw: ast.Draw, scope: Scope) -> nodes.Expr:
+        name = draw.dist.name
+        if name not in DISTRIBUTIONS:
+            return self._unknown(
+                "unknown-distribution", "distribution", name, draw.dist.span, scope, DISTRIBUTIONS
+            )
+        dist, count = DISTRIBUTIONS[name]
+        if len(draw.args) != count:
+            return self.fault(
+                "argument-count",
+                f"`~{name}` takes {count} argument(s), not {len(draw.args)}",
+                draw.span,
+                scope,
+            )
+        return nodes.Sample(dist, tuple([self.expr(arg, scope) for arg in draw.args]))
+
+    def _fold(self, fold: ast.Fold, scope: Scope) -> nodes.Expr:
+        name = fold.var.name
+        taken = self._taken(name)
+        if taken is not None:
+            self.faults.error(
+                "index-name-taken",
+                f"`{name}` is also {taken}: an index needs a name of its own",
+                fold.var.span,
+                frames=scope.frames,
+            )
+        try:
+            count = self.constants.fold_count(fold, scope)
+        except NotConstant as no:
+            return self.fault(no.code, no.message, no.span, no.scope, help=no.help)
+        self.terms.count += count
+        if self.terms.count > MAX_TERMS:
+            return self.fault(
+                "too-many-terms",
+                f"the program's aggregates write out {self.terms.count} terms here, and may write"
+                f" out {MAX_TERMS} in all",
+                fold.span,
+                scope,
+            )
+        result: nodes.Expr | None = None
+        for j in range(count):
+            term = self.expr(fold.body, scope.bind({name: IndexValue(float(j))}))
+            if result is None:
+                result = term
+                continue
+            if fold.op == "sum":
+                result = nodes.Binary(nodes.BinaryOp.ADD, result, term)
+            else:
+                fun = nodes.Fun.MAX if fold.op == "max" else nodes.Fun.MIN
+                result = nodes.Call(fun, (nodes.ExprArg(result), nodes.ExprArg(term)))
+            self.place(result, fold.span, scope.frames)
+        assert result is not None
+        return result
+
+    def _taken(self, name: str) -> str | None:
+        """What else in the program has this name, in words."""
+        tables = self.tables
+        if name in SUPPLIED:
+            return "a name the language supplies"
+        if name in BUILTIN:
+            return "a built-in attribute"
+        if name in self.slots or name in tables.attributes:
+            return "an attribute"
+        for group, what in (
+            (tables.constants, "a constant"),
+            (tables.definitions, "a definition"),
+            (tables.pools, "a pool"),
+            (tables.stages, "a stage"),
+            (tables.devices, "a device"),
+            (tables.queues, "a queue"),
+            (tables.gauges, "a gauge"),
+            (tables.claims, "a claim"),
+            (tables.observations, "an observation"),
+        ):
+            if name in group:
+                return what
+        return None
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def _path(self, path: ast.Path, scope: Scope) -> nodes.Expr:
+        first = path.parts[0]
+        name = first.ident.name
+        if len(path.parts) > 1:
+            return dotted_value(self, path, scope)
+        local = scope.find(name)
+        if first.index is not None:
+            return self.fault(
+                "not-a-value",
+                f"`{path.span.text}` is no number: a value has no members",
+                path.span,
+                scope,
+            )
+        if local is not None:
+            return self._local(path, name, local, scope)
+        place = scope.place
+        constant = self.tables.constants.get(name)
+        if constant is not None:
+            return nodes.Num(constant.value)
+        if name in BUILTIN or name in self.slots:
+            if place.rules is not None:
+                place.rules.reads(name, path.span, scope)
+            if name in self.tables.bindings and name not in BUILTIN:
+                return self._outside(name, path, scope)
+            return nodes.Attr(BUILTIN[name] if name in BUILTIN else self.slots[name])
+        if place.engine is not None and name in place.engine.registers:
+            return nodes.Reg(place.engine.registers[name])
+        if name in CONTEXT:
+            return self._context(name, path, scope)
+        if name in self.tables.bindings:
+            return self._outside(name, path, scope)
+        register = self._register(name)
+        if register is not None:
+            return nodes.Reg(register)
+        return self._unknown_name(name, path, scope)
+
+    def _register(self, name: str) -> int | None:
+        for number, (known, _, _) in enumerate(self.tables.registers):
+            if known == name:
+                return number
+        return None
+
+    def _outside(self, name: str, path: ast.Path, scope: Scope) -> nodes.Expr:
+        return self.fault(
+            "binding-outside",
+            f"`{name}` is bound by an `at admission` and is read outside the hold that binds it",
+            path.span,
+            scope,
+            help="name a value the rest of the program reads with `set`",
+            notes=(("it is bound here", self.tables.bindings[name]),),
+        )
+
+    def _local(self, path: ast.Path, name: str, local: Local, scope: Scope) -> nodes.Expr:
+        match local:
+            case IndexValue(value=value):
+                return nodes.Num(value)
+            case Substituted(value=closure):
+                return self.expr(closure.expr, closure.scope)
+            case HeaderBinding(binding=binding):
+                return self.expr(binding.value.expr, binding.value.scope)
+            case BodyBinding():
+                return nodes.Attr(self.slots[name])
+            case ScheduleLetValue(value=closure):
+                return self.expr(closure.expr, closure.scope)
+            case LaterBinding(reader=reader):
+                return self.fault(
+                    "binding-order",
+                    f"`{reader}` reads `{name}`, which is bound after it: a binding sees the ones"
+                    " before it",
+                    path.span,
+                    scope,
+                )
+            case SourceQueue():
+                return self.fault(
+                    "not-a-value",
+                    f"`{name}` is the pool the request's source leased, not a number",
+                    path.span,
+                    scope,
+                )
+
+    def _context(self, name: str, path: ast.Path, scope: Scope) -> nodes.Expr:
+        if scope.place.engine is not None:
+            return dotted_value(self, path, scope)
+        return nodes.CtxVar(CONTEXT[name])
+
+    def attribute(self, path: ast.Path, scope: Scope) -> nodes.Expr:
+        """A dotted name that is an attribute: a field of a cost record, a queue's value, a mark."""
+        name = ".".join(part.ident.name for part in path.parts)
+        if any(part.index is not None for part in path.parts):
+            return self.fault(
+                "not-a-value",
+                f"`{path.span.text}` is no number: the values of a request have no member index",
+                path.span,
+                scope,
+            )
+        if name not in self.slots:
+            head = path.parts[0].ident.name
+            known = {n: s for n, s in self.tables.attributes.items() if n.startswith(f"{head}.")}
+            return self._unknown("unknown-name", "value", name, path.span, scope, known)
+        if scope.place.rules is not None:
+            scope.place.rules.reads(name, path.span, scope)
+        return nodes.Attr(self.slots[name])
+
+    def _unknown_name(self, name: str, path: ast.Path, scope: Scope) -> nodes.Expr:
+        tables = self.tables
+        if name in tables.pools or (scope.place.home and name in scope.place.home.pools):
+            return self.fault(
+                "not-a-value",
+                f"`{name}` is a pool, not a number",
+                path.span,
+                scope,
+                help=f"read `used({name})`, `free({name})`, `holders({name})` or `queued({name})`",
+            )
+        if name in tables.stages:
+            return self.fault(
+                "not-a-value",
+                f"`{name}` is a stage, not a number",
+                path.span,
+                scope,
+                help=f"read `queue({name})`, `busy({name})` or `work({name})`",
+            )
+        if name in tables.records:
+            fields = [f.resource.span.text for f in tables.records[name].fields]
+            return self.fault(
+                "not-a-value",
+                f"`{name}` is a record of costs, which is not a value as a whole",
+                path.span,
+                scope,
+                help=f"read a field: {', '.join(f'`{name}.{f}`' for f in fields)}",
+            )
+        if name in tables.definitions:
+            return self.fault(
+                "not-a-value",
+                f"`{name}` is a definition: it is used with its arguments, `{name}(…)`",
+                path.span,
+                scope,
+            )
+        known: dict[str, Span | None] = {n: c.span for n, c in tables.constants.items()}
+        known |= tables.attributes
+        known |= dict.fromkeys(BUILTIN)
+        return self._unknown("unknown-name", "name", name, path.span, scope, known)
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    def _call(self, call: ast.Call, scope: Scope) -> nodes.Expr:
+        name = call.func.name
+        definition = self.tables.definitions.get(name)
+        if definition is not None:
+            body = enter(self.tables, definition, call, scope, self.faults)
+            if body is None:
+                return nodes.Num(0.0)
+            if isinstance(definition.body, ast.Block):
+                return self.fault(
+                    "statements-as-value",
+                    f"`{name}` is a definition of statements, not of an expression",
+                    call.span,
+                    scope,
+                    notes=((f"`{name}` is defined here", definition.decl.target.span),),
+                )
+            return self.expr(definition.body, body)
+        resource = time_resource(call, scope)
+        if resource is not None:
+            return self._time_resource(call, resource, scope)
+        if name == "cost":
+            return self._cost(call, scope)
+        if name == "blocksize":
+            return self._blocksize(call, scope)
+        if name in AGGREGATES:
+            return self._aggregate(call, scope)
+        if name not in FUNCTIONS:
+            known: dict[str, Span | None] = dict.fromkeys([*FUNCTIONS, "cost", "blocksize"])
+            known |= {n: d.decl.target.span for n, d in self.tables.definitions.items()}
+            return self._unknown("unknown-function", "function", name, call.func.span, scope, known)
+        fun, kinds = FUNCTIONS[name]
+        if len(call.args) != len(kinds):
+            return self.fault(
+                "argument-count",
+                f"`{name}` takes {len(kinds)} argument(s), not {len(call.args)}",
+                call.func.span,
+                scope,
+            )
+        args: list[nodes.Arg] = []
+        for arg, kind in zip(call.args, kinds, strict=True):
+            linked = self._argument(arg, kind, call, scope)
+            if linked is None:
+                return nodes.Num(0.0)
+            args.append(linked)
+        return nodes.Call(fun, tuple(args))
+
+    def _argument(self, arg: ast.Expr, kind: str, call: ast.Call, scope: Scope) -> nodes.Arg | None:
+        if kind == "expr":
+            return nodes.ExprArg(self.expr(arg, scope))
+        if not isinstance(arg, ast.Path):
+            self.fault(
+                "not-a-resource",
+                f"`{call.func.name}` reads a {kind} here, and `{arg.span.text}` names none",
+                arg.span,
+                scope,
+            )
+            return None
+        found = self.references.resolve(arg, scope, (kind,))
+        if found is None:
+            return None
+        ref = self.ref(found)
+        return nodes.PoolArg(ref) if kind == "pool" else nodes.StageArg(ref)
+
+    def _time_resource(
+        self, call: ast.Call, resource: ast.TimeResource, scope: Scope
+    ) -> nodes.Expr:
+        name = call.func.name
+        if len(resource.params) != len(call.args):
+            return self.fault(
+                "argument-count",
+                f"`{name}` takes {len(resource.params)} argument(s), not {len(call.args)}",
+                call.func.span,
+                scope,
+                notes=((f"`{name}` is declared here", resource.target.span),),
+            )
+        names: dict[str, Local] = {
+            param.name: Substituted(Closure(arg, scope), "parameter")
+            for param, arg in zip(resource.params, call.args, strict=True)
+        }
+        return self.expr(resource.body, scope.bind(names))
+
+    def _cost(self, call: ast.Call, scope: Scope) -> nodes.Expr:
+        if len(call.args) < 2:
+            return self.fault(
+                "argument-count",
+                "`cost` takes the resources and then the quantity: `cost(kv, 3)`",
+                call.func.span,
+                scope,
+            )
+        refs: list[Reference] = []
+        for arg in call.args[:-1]:
+            if not isinstance(arg, ast.Path):
+                return self.fault(
+                    "not-a-resource",
+                    f"`cost` names resources before its quantity, and `{arg.span.text}` is none",
+                    arg.span,
+                    scope,
+                )
+            found = self.references.resolve(arg, scope, EITHER, index=False)
+            if found is None:
+                return nodes.Num(0.0)
+            if found.index is not None and not self._cost_index(found, arg):
+                return nodes.Num(0.0)
+            refs.append(found)
+        quantity = self.expr(call.args[-1], scope)
+        return nodes.Cost(self.target(tuple(refs)), quantity)
+
+    def _cost_index(self, reference: Reference, arg: ast.Path) -> bool:
+        """An index in a cost is checked and then forgotten: the consumer picks the member."""
+        closure = reference.index
+        assert closure is not None
+        if any(isinstance(n, ast.Draw) for n in _nodes(self.tables, closure)):
+            self.fault(
+                "cost-index-draws",
+                "a cost names a family; an index in it may not draw",
+                arg.span,
+                closure.scope,
+            )
+            return False
+        self._index(reference)
+        return True
+
+    def _blocksize(self, call: ast.Call, scope: Scope) -> nodes.Expr:
+        if len(call.args) != 1 or not isinstance(call.args[0], ast.Path):
+            return self.fault("argument-count", "`blocksize` takes one pool", call.func.span, scope)
+        found = self.references.resolve(call.args[0], scope, ("pool",))
+        if found is None:
+            return nodes.Num(0.0)
+        if found.index is not None:
+            self._index(found)
+        assert isinstance(found.family, PoolFamily)
+        if found.family.block is None:
+            return self.fault(
+                "no-block",
+                f"pool `{found.family.name}` has no `block`",
+                call.args[0].span,
+                scope,
+                notes=((f"`{found.family.name}` is declared here", found.family.span),),
+            )
+        return nodes.Num(found.family.block)
+
+    def _aggregate(self, call: ast.Call, scope: Scope) -> nodes.Expr:
+        name = call.func.name
+        if len(call.args) != 1 or not isinstance(call.args[0], ast.Path):
+            return self.fault(
+                "argument-count", f"`{name}` takes one observation", call.func.span, scope
+            )
+        observed = call.args[0].span.text
+        if observed not in self.observes:
+            return self._unknown(
+                "unknown-observation",
+                "observation",
+                observed,
+                call.args[0].span,
+                scope,
+                self.tables.observations,
+            )
+        return nodes.Agg(AGGREGATES[name], self.observes[observed])
+
+    # --- faults ---------------------------------------------------------------------------------
+
+    def fault(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        scope: Scope,
+        *,
+        help: str | None = None,
+        notes: tuple[tuple[str, Span | None], ...] = (),
+    ) -> nodes.Expr:
+        self.faults.error(code, message, span, help=help, notes=notes, frames=scope.frames)
+        return nodes.Num(0.0)
+
+    def _unknown(
+        self,
+        code: str,
+        what: str,
+        name: str,
+        span: Span,
+        scope: Scope,
+        known: object,
+    ) -> nodes.Expr:
+        places: dict[str, Span | None] = (
+            {n: p if isinstance(p, Span) else None for n, p in known.items()}
+            if isinstance(known, dict)
+            else {}
+        )
+        near = closest(name, places)
+        place = places.get(near) if near else None
+        return self.fault(
+            code,
+            f"there is no {what} `{name}`",
+            span,
+            scope,
+            help=f"did you mean `{near}`?" if near else None,
+            notes=((f"`{near}` is declared here", place),) if place else (),
+        )
+
+
+class TooManyNodes(Exception):
+    """The program's definitions expand to more than `MAX_NODES` expression nodes."""
+
+    def __init__(self, span: Span) -> None:
+        super().__init__(span)
+        self.span = span
+
+
+def _nodes(tables: Tables, closure: Closure) -> list[ast.Expr]:
+    return [r.draw for r in reads(tables, closure) if isinstance(r, DrawRead)]

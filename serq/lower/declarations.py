@@ -1,0 +1,678 @@
+"""A program's declarations into tables: constants, definitions, pools, stages, devices, engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as FilePath
+
+from serq.diagnostics import Source, Span
+from serq.lower.args import Inputs
+from serq.lower.constants import Constants
+from serq.lower.definitions import subtree
+from serq.lower.faults import Faults
+from serq.lower.libraries import Libraries
+from serq.lower.names import Names
+from serq.lower.scope import Place, Scope
+from serq.lower.tables import (
+    Constant,
+    Definition,
+    Device,
+    Engine,
+    Family,
+    PoolFamily,
+    Queue,
+    StageFamily,
+    Tables,
+)
+from serq.syntax import ast
+
+MAX_MEMBERS = 10_000
+"""Every member of a family is a pool or stage of its own, so a family has a bound."""
+
+
+class Declarations:
+    """Reads the items of a program once, in order, and fills its `Tables`."""
+
+    def __init__(
+        self,
+        source: Source,
+        module: ast.Module,
+        faults: Faults,
+        sets: Mapping[str, str | float],
+        defs: Mapping[str, str],
+        base_dir: FilePath | None,
+    ) -> None:
+        self.source = source
+        self.module = module
+        self.faults = faults
+        self.tables = Tables()
+        self.names = Names(faults)
+        self.constants = Constants(self.tables, faults)
+        self.root = Scope(None, place=Place("the program"))
+        self.inputs = Inputs(self.tables, faults, sets, defs)
+        self.libraries = Libraries(faults, base_dir)
+        items = [*module.preamble, *(module.main or ())]
+        self.deferred: list[Callable[[], None]] = []
+        self.later = {i.target.name: i.target.span for i in items if isinstance(i, ast.DefDecl)}
+
+    def read(self) -> Tables:
+        """Fill the tables; faults are reported."""
+        preamble: Sequence[ast.Item] = self.module.preamble
+        for item in preamble:
+            self._item(item, inside=False)
+        for item in self.module.main or ():
+            self._item(item, inside=True)
+        for evaluate in self.deferred:  # these may read any `let`, also one below
+            evaluate()
+        self.inputs.finish()
+        self._check_owned_pools()
+        self._check_sides()
+        return self.tables
+
+    def _item(self, item: ast.Item, *, inside: bool) -> None:
+        match item:
+            case ast.UseDecl():
+                self._use(item)
+            case ast.LetDecl():
+                self._let(item, inside)
+            case ast.DefDecl():
+                self.define(item)
+            case ast.PoolDecl():
+                self.pool(item, None)
+            case ast.StageDecl():
+                self._stage(item)
+            case ast.DeviceDecl():
+                self.device(item, None)
+            case ast.EngineDecl():
+                self.engine(item, None)
+            case ast.WorkloadDecl():
+                if self.tables.workload is not None:
+                    self._twice("workload", item.span, self.tables.workload.span)
+                else:
+                    self.tables.workload = item
+            case ast.ServerDecl():
+                if self.tables.server is not None:
+                    self._twice("server", item.span, self.tables.server.span)
+                else:
+                    self.tables.server = item
+            case ast.ShareDecl():
+                if self.tables.share is not None:
+                    self._twice("share", item.span, self.tables.share.span)
+                else:
+                    self.tables.share = item
+            case ast.QueueDecl():
+                self.faults.error(
+                    "not-supported",
+                    f"`queue {item.target.name}`: queues are not supported",
+                    item.target.span,
+                )
+            case ast.RelationDecl():
+                self.faults.error(
+                    "not-supported",
+                    f"`{item.verb}` relations between queues are not supported",
+                    item.span,
+                )
+            case ast.GaugeDecl():
+                if self.names.declare("gauge", item.target):
+                    self.tables.gauges[item.target.name] = item
+            case ast.ClaimDecl():
+                if self.names.declare("claim", item.target):
+                    self.tables.claims[item.target.name] = item
+
+    def _twice(self, what: str, span: Span, first: Span) -> None:
+        self.faults.error(
+            "declared-twice",
+            f"a program has one `{what}`",
+            span,
+            notes=(("the first one is here", first),),
+        )
+
+    # --- use, let, def --------------------------------------------------------------------------
+
+    def _use(self, item: ast.UseDecl) -> None:
+        if item.path == "std/args":
+            self.inputs.used = True
+            return
+        definitions = list(self.libraries.read(item, self.source))
+        self.later |= {d.target.name: d.target.span for d in definitions}
+        for definition in definitions:
+            self.define(definition, item.span)
+
+    def _let(self, item: ast.LetDecl, inside: bool) -> None:
+        name = item.target.name
+        fresh = self.names.declare("constant", item.target)
+        order = len(self.tables.constants)
+        constants = self.constants.before(order)
+        if isinstance(item.value, ast.ArgsNumber):
+            value = self.inputs.declare(item, item.value, inside, constants, self.root)
+            inputs = frozenset({item.value.name})
+        else:
+            number = constants.number(item.value, self.root, f"`let {name}`")
+            value = 0.0 if number is None else number
+            inputs = frozenset()
+        inputs = inputs.union(*[c.inputs for c in constants.used])
+        if fresh:
+            self.tables.constants[name] = Constant(name, value, item.target.span, order, inputs)
+
+    def define(self, item: ast.DefDecl, used_at: Span | None = None) -> None:
+        """A ``def`` of the program or, with ``used_at``, of a library."""
+        name = item.target.name
+        order = len(self.tables.definitions)
+        fresh = self.names.declare("definition", item.target)
+        seen: set[str] = set()
+        for param in item.params:
+            self.names.parameter(param, seen)
+        params = tuple(p.name for p in item.params)
+        place = used_at or item.target.span
+        definition = Definition(name, params, item.body, item, order, place)
+        self.inputs.override(definition)
+        if fresh:
+            self.tables.definitions[name] = definition
+            self._check_uses(definition)
+
+    def _check_uses(self, definition: Definition) -> None:
+        """A definition uses only the ones before it, so putting it in comes to an end."""
+        for node in subtree(definition.body):
+            if not isinstance(node, ast.Call | ast.CallStmt):
+                continue
+            name = node.func.name
+            if name == definition.name:
+                self.faults.error(
+                    "recursive-definition",
+                    f"`{name}` uses itself: a definition is put in where it is used, so it may"
+                    " only use the ones above it",
+                    node.func.span,
+                )
+                definition.body = _empty(definition.body)
+                return
+            if name not in self.tables.definitions and name in self.later:
+                self.faults.error(
+                    "used-before-defined",
+                    f"`{definition.name}` uses `{name}`, which is defined after it",
+                    node.func.span,
+                    help="a definition uses the ones above it",
+                    notes=((f"`{name}` is defined here", self.later[name]),),
+                )
+                definition.body = _empty(definition.body)
+                return
+
+    # --- families -------------------------------------------------------------------------------
+
+    def size(self, expr: ast.Expr | None, what: str) -> int:
+        """The member count of ``NAME [ expr ]``, 1 without one or after a fault."""
+        if expr is None:
+            return 1
+        constants = self.constants.before(len(self.tables.constants))
+        value = constants.number(expr, self.root, f"the size of {what}")
+        if value is None:
+            return 1
+        supplied = self.inputs.supplied(frozenset().union(*[c.inputs for c in constants.used]))
+        if supplied:
+            self.faults.error(
+                "input-sets-size",
+                f"the size of {what} depends on the input `{supplied}`, which was supplied: sizes"
+                " are fixed when the program is read",
+                expr.span,
+            )
+        if not (value >= 1 and value == int(min(value, 1e9))):
+            self.faults.error(
+                "not-a-size",
+                f"the size of {what} must be a positive whole number, not {value:g}",
+                expr.span,
+            )
+            return 1
+        if value > MAX_MEMBERS:
+            self.faults.error(
+                "not-a-size",
+                f"the size of {what} is {value:g}; a family has at most {MAX_MEMBERS} members",
+                expr.span,
+            )
+            return 1
+        return int(value)
+
+    def add_pool(self, pool: PoolFamily) -> None:
+        self.tables.pools[pool.name] = pool
+        self.tables.pool_order.append(pool)
+
+    def add_stage(self, stage: StageFamily) -> None:
+        self.tables.stages[stage.name] = stage
+        self.tables.stage_order.append(stage)
+
+    # --- pools ----------------------------------------------------------------------------------
+
+    def pool(self, item: ast.PoolDecl, queue: Queue | None) -> None:
+        """A pool of its own, or of a device or an engine declared above it."""
+        name = item.target.name
+        fresh = self.names.declare("pool", item.target)
+        what = f"pool `{name}`"
+        seen: dict[type, Span] = {}
+        for option in item.options:
+            first = seen.setdefault(type(option), option.span)
+            if first is not option.span:
+                self.faults.error(
+                    "option-twice",
+                    f"{what} has this option twice",
+                    option.span,
+                    notes=(("the first one is here", first),),
+                )
+        family = PoolFamily("pool", name, item.target.span, 1, False, decl=item, scope=self.root)
+        if item.owner is not None:
+            self._on_owner(item, item.owner, family)
+        else:
+            family.count = self.size(item.size, what)
+            family.family = item.size is not None
+        self.deferred.append(lambda: self._capacities(family, item))
+        if fresh:
+            self.add_pool(family)
+
+    def _capacities(self, family: PoolFamily, item: ast.PoolDecl) -> None:
+        """The cap and the block of a pool."""
+        what = f"pool `{family.name}`"
+        for option in item.options:
+            match option:
+                case ast.CapOption(value=value) if item.owner is None:
+                    cap = self.constants.number(value, self.root, f"the cap of {what}")
+                    family.cap = family.cap if cap is None else cap
+                case ast.BlockOption(value=value):
+                    block = self.constants.number(value, self.root, f"the block of {what}")
+                    if block is not None and block <= 0:
+                        self.faults.error(
+                            "not-positive",
+                            f"the block of {what} must be above 0, not {block:g}",
+                            value.span,
+                        )
+                    elif block is not None:
+                        family.block = block
+
+    def _on_owner(self, item: ast.PoolDecl, path: ast.Path, family: PoolFamily) -> None:
+        """``pool X on OWNER``: its capacity, its size and who admits it are the owner's."""
+        name = item.target.name
+        for option in item.options:
+            if isinstance(option, ast.CapOption):
+                self.faults.error(
+                    "cap-of-owner",
+                    f"a pool on `{path.span.text}` takes its capacity from there:"
+                    f" write `{name} cap …;` in it",
+                    option.span,
+                )
+        if item.size is not None:
+            self.faults.error(
+                "size-of-owner",
+                f"a pool on `{path.span.text}` is a family as its owner is: write no size",
+                item.size.span,
+                help=f"for N queues one engine admits, write `{name}[N] cap …;` in the engine",
+            )
+        owner = self._owner(path)
+        if owner is None:
+            return
+        device, engine = owner
+        holder = engine if device is None else device
+        assert holder is not None
+        capacity = holder.capacities.get(name)
+        if capacity is None:
+            self.faults.error(
+                "no-such-capacity",
+                f"`{holder.name}` has no capacity `{name}`",
+                item.target.span,
+                help=f"write `{name} cap …;` in `{holder.name}`",
+                notes=((f"`{holder.name}` is declared here", holder.span),),
+            )
+            return
+        self.deferred.append(lambda: self._owned_cap(family, capacity))
+        if engine is not None:
+            family.via = engine.stage
+        if device is not None:
+            family.count, family.family = device.count, device.family
+            if device.pools and name not in device.pools and device.engine is not None:
+                other = next(iter(device.pools))
+                self.faults.error(
+                    "two-memories",
+                    f"`{other}` and `{name}` are both on `{device.name}`: an engine has one memory,"
+                    f" and which is `{device.engine.name}`'s would not be said",
+                    path.span,
+                    notes=((f"`{other}` is declared here", device.pools[other].span),),
+                )
+            device.pools[name] = family
+            return
+        assert engine is not None
+        engine.pools[name] = family
+        if capacity.size is None:
+            family.count, family.family = engine.stage.count, engine.stage.family
+        else:
+            family.count, family.family = self.size(capacity.size, f"pool `{name}`"), True
+            family.each_via = True
+
+    def _owned_cap(self, family: PoolFamily, capacity: ast.Capacity) -> None:
+        cap = self.constants.number(capacity.value, self.root, f"the cap of pool `{family.name}`")
+        family.cap = family.cap if cap is None else cap
+
+    def _owner(self, path: ast.Path) -> tuple[Device | None, Engine | None] | None:
+        """The device or engine a pool stands on: (device, engine that admits it)."""
+        names = [part.ident.name for part in path.parts]
+        if len(names) == 1 and path.parts[0].index is None:
+            device = self.tables.devices.get(names[0])
+            engine = self.tables.engines.get(names[0])
+            if device is not None:
+                return device, None
+            if engine is not None:
+                return None, engine
+            self.names.unknown(
+                "unknown-owner",
+                "device or engine above",
+                path.parts[0].ident,
+                {d.name: d.span for d in self.tables.devices.values()}
+                | {e.name: e.span for e in self.tables.engines.values()},
+            )
+            return None
+        if len(names) == 2 and all(part.index is None for part in path.parts):
+            engine = self.tables.engines.get(names[0])
+            if engine is None:
+                self.names.unknown(
+                    "unknown-engine",
+                    "engine above",
+                    path.parts[0].ident,
+                    {e.name: e.span for e in self.tables.engines.values()},
+                )
+                return None
+            device = engine.device
+            if device is None:
+                return None
+            if device.name != names[1]:
+                self.faults.error(
+                    "unknown-owner",
+                    f"`{names[0]}` runs on `{device.name}`, not on `{names[1]}`",
+                    path.parts[1].ident.span,
+                )
+                return None
+            return device, engine
+        self.faults.error(
+            "unknown-owner",
+            f"`{path.span.text}` names no device and no engine",
+            path.span,
+            help="write `on DEVICE`, `on ENGINE` or `on ENGINE.DEVICE`",
+        )
+        return None
+
+    def _check_owned_pools(self) -> None:
+        """Every capacity that a device or an engine declares is declared as a pool."""
+        owners: list[Device | Engine] = [
+            *self.tables.devices.values(),
+            *self.tables.engines.values(),
+        ]
+        for owner in owners:
+            for name, capacity in owner.capacities.items():
+                if name not in owner.pools:
+                    self.faults.error(
+                        "capacity-without-pool",
+                        f"the capacity `{name}` of `{owner.name}` is no pool, so nothing can"
+                        " hold it",
+                        capacity.target.span,
+                        help=f"declare `pool {name} on {owner.name} {{ … }}`",
+                    )
+
+    # --- stages, devices, engines ---------------------------------------------------------------
+
+    def _stage(self, item: ast.StageDecl) -> None:
+        name = item.target.name
+        fresh = self.names.declare("stage", item.target)
+        count = self.size(item.size, f"stage `{name}`")
+        stage = StageFamily(
+            "stage",
+            name,
+            item.target.span,
+            count,
+            item.size is not None,
+            service=item.kind.kind,
+            argument=item.kind.argument,
+            scope=self.root,
+        )
+        self.deferred.append(lambda: self.check_fifo(stage))
+        if fresh:
+            self.add_stage(stage)
+
+    def check_fifo(self, stage: StageFamily) -> None:
+        """A ``fifo (c)`` has a positive whole number of servers."""
+        if stage.service != "fifo" or stage.argument is None:
+            return
+        what = f"the servers of stage `{stage.name}`"
+        value = self.constants.number(stage.argument, self.root, what)
+        if value is None:
+            return
+        if not (1 <= value < 2**32 and value == int(value)):
+            self.faults.error(
+                "not-a-count",
+                f"{what} must be a positive whole number, not {value:g}",
+                stage.argument.span,
+            )
+            return
+        stage.servers = int(value)
+
+    def device(self, item: ast.DeviceDecl, queue: Queue | None) -> None:
+        name = item.target.name
+        fresh = self.names.declare("device", item.target)
+        device = Device(
+            name,
+            item.target.span,
+            self.size(item.size, f"device `{name}`"),
+            item.size is not None,
+            {},
+            {},
+        )
+        places: dict[str, Span] = {}
+        for resource in item.resources:
+            ident = resource.target
+            if ident.name in places:
+                self.faults.error(
+                    "declared-twice",
+                    f"`{ident.name}` is a resource of `{name}` twice",
+                    ident.span,
+                    notes=(("the first one is here", places[ident.name]),),
+                )
+                continue
+            places[ident.name] = ident.span
+            if isinstance(resource, ast.Capacity):
+                device.capacities[ident.name] = resource
+                if resource.size is not None:
+                    self.faults.error(
+                        "size-of-owner",
+                        f"a capacity of a device has no size: the family is the device's,"
+                        f" `device {name}[N]`",
+                        resource.size.span,
+                    )
+            else:
+                device.resources[ident.name] = resource
+                seen: set[str] = set()
+                for param in resource.params:
+                    self.names.parameter(param, seen)
+        if fresh:
+            self.tables.devices[name] = device
+
+    def engine(self, item: ast.EngineDecl, queue: Queue | None) -> None:
+        ident = item.target
+        if ident is None:
+            self.faults.error(
+                "engine-without-name",
+                "an engine outside a queue has a name: `engine NAME on DEVICE { … }`",
+                item.device.span,
+            )
+            return
+        name = ident.name
+        fresh = self.names.declare("engine", ident)
+        count = self.size(item.size, f"engine `{name}`")
+        device = self.tables.devices.get(item.device.name)
+        if device is None:
+            self.names.unknown(
+                "unknown-device",
+                "device above",
+                item.device,
+                {d.name: d.span for d in self.tables.devices.values()},
+            )
+        else:
+            self._runs_on(device, ident, count, item.size is not None)
+        stage = StageFamily(
+            "stage", name, ident.span, count, item.size is not None, service="step", scope=self.root
+        )
+        engine = Engine(name, ident.span, item, device, stage)
+        stage.engine = engine
+        if device is not None and device.engine is None:
+            device.engine = engine
+        self.engine_items(engine)
+        if fresh:
+            self.tables.engines[name] = engine
+            self.add_stage(stage)
+
+    def _runs_on(self, device: Device, ident: ast.Ident, count: int, family: bool) -> None:
+        name = ident.name
+        if device.engine is not None:
+            self.faults.error(
+                "device-taken",
+                f"`{device.engine.name}` runs on `{device.name}`: one device runs one engine",
+                ident.span,
+                notes=((f"`{device.engine.name}` is declared here", device.engine.span),),
+            )
+        if (device.count, device.family) != (count, family):
+            written = f"{name}[{device.count}]" if device.family else name
+            self.faults.error(
+                "family-mismatch",
+                f"an engine is one per device: `{device.name}` is"
+                + (f" a family of {device.count}" if device.family else " one device"),
+                ident.span,
+                help=f"write `engine {written} on {device.name}`",
+                notes=((f"`{device.name}` is declared here", device.span),),
+            )
+
+    def engine_items(self, engine: Engine) -> None:
+        """The capacities, registers, lets and request of an engine; each other item once."""
+        what = f"engine `{engine.name}`"
+        once: dict[type, str] = {
+            ast.TokensItem: "tokens cap",
+            ast.GranuleItem: "granule",
+            ast.ScheduleItem: "schedule",
+            ast.ExecuteItem: "execute",
+            ast.RequestItem: "request",
+        }
+        first: dict[type, Span] = {}
+        for item in engine.decl.items:
+            kind = type(item)
+            if kind in once:
+                if kind in first:
+                    self._again(once[kind], what, item.span, first[kind])
+                    continue
+                first[kind] = item.span
+            match item:
+                case ast.Capacity():
+                    self._capacity(engine, item)
+                case ast.StateItem():
+                    self._register(engine, item)
+                case ast.ScheduleItem():
+                    self._lets(engine, item)
+                case ast.RequestItem():
+                    engine.request = item
+        needs = {
+            ast.TokensItem: "`tokens cap B;`, the tokens one iteration computes (`inf` for all)",
+            ast.ScheduleItem: "`schedule { … }`, what each iteration does",
+            ast.ExecuteItem: "`execute (T);`, how long a batch takes",
+        }
+        for kind, text in needs.items():
+            if kind not in first:
+                self.faults.error("engine-needs", f"{what} needs {text}", engine.span)
+
+    def _again(self, word: str, what: str, span: Span, first: Span) -> None:
+        self.faults.error(
+            "declared-twice",
+            f"{what} has `{word}` twice",
+            span,
+            notes=(("the first one is here", first),),
+        )
+
+    def _capacity(self, engine: Engine, item: ast.Capacity) -> None:
+        name = item.target.name
+        if name in engine.capacities:
+            first = engine.capacities[name].target.span
+            self._again(name, f"engine `{engine.name}`", item.target.span, first)
+            return
+        engine.capacities[name] = item
+        if item.size is None:
+            return
+        if engine.queue is not None or (engine.stage.family and engine.stage.count > 1):
+            self.faults.error(
+                "size-of-owner",
+                f"`{name}` is a family of queues, and `{engine.name}`"
+                + (
+                    " is a queue's engine, whose entries name their own pool without an index"
+                    if engine.queue is not None
+                    else f" is a family of engines: `{name} cap …;` gives each its own"
+                ),
+                item.size.span,
+            )
+
+    def _register(self, engine: Engine, item: ast.StateItem) -> None:
+        name = item.target.name
+        if not self.names.declare("register", item.target):
+            return
+        if engine.stage.family:
+            self.faults.error(
+                "state-of-family",
+                f"`{engine.name}` is a family of engines, and a state belongs to one",
+                item.target.span,
+            )
+        number = len(self.tables.registers)
+        engine.registers[name] = number
+        self.tables.registers.append((name, engine, 0.0))
+        self.deferred.append(lambda: self._first_value(item, number))
+
+    def _first_value(self, item: ast.StateItem, number: int) -> None:
+        name, engine, _ = self.tables.registers[number]
+        value = self.constants.number(item.value, self.root, f"the state `{name}`")
+        if value is None:
+            return
+        if value in (float("inf"), float("-inf")):
+            self.faults.error(
+                "not-finite", f"the state `{name}` must start at a finite number", item.value.span
+            )
+            return
+        self.tables.registers[number] = (name, engine, value)
+
+    def _lets(self, engine: Engine, item: ast.ScheduleItem) -> None:
+        for let in item.lets:
+            name = let.target.name
+            if name in engine.lets:
+                first = engine.lets[name].target.span
+                self._again(f"let {name}", f"engine `{engine.name}`", let.target.span, first)
+                continue
+            self.names.schedule_let(let.target)
+            engine.lets[name] = let
+
+    # --- the two sides --------------------------------------------------------------------------
+
+    def _check_sides(self) -> None:
+        workload, server = self.tables.workload, self.tables.server
+        if workload is not None and server is None:
+            self.faults.error(
+                "no-server",
+                "a workload needs a `server { … }` that handles its turns",
+                _head(workload.span, "workload"),
+            )
+        if server is not None and workload is None:
+            self.faults.error(
+                "no-workload",
+                "a server needs a `workload { … }` whose turns it handles",
+                _head(server.span, "server"),
+            )
+
+
+def _empty(body: ast.Expr | ast.Block) -> ast.Expr | ast.Block:
+    """What stands for the body of a definition that cannot be put in."""
+    if isinstance(body, ast.Block):
+        return ast.Block(body.span, ())
+    return ast.Number(body.span, 0.0, "0")
+
+
+def _head(span: Span, word: str) -> Span:
+    """The first word of a block."""
+    return Span(span.source, span.start, span.start + len(word))
+
+
+def declared_above(family: Family, use: Span) -> bool:
+    """Whether a declaration stands before a use in the text of the program."""
+    return family.span.source is not use.source or family.span.start < use.start

@@ -1,0 +1,193 @@
+"""What a program declares: the tables that names are looked up in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from serq.diagnostics import Span
+from serq.lower.scope import Scope
+from serq.syntax import ast
+
+
+@dataclass(slots=True)
+class Constant:
+    """A ``let``. ``order`` is its place among the lets: one reads only those before it."""
+
+    name: str
+    value: float
+    span: Span
+    order: int
+    inputs: frozenset[str] = frozenset()  # external inputs its value depends on
+
+
+@dataclass(slots=True)
+class Definition:
+    """A ``def``; ``order`` is its place among the definitions."""
+
+    name: str
+    params: tuple[str, ...]
+    body: ast.Expr | ast.Block
+    decl: ast.DefDecl
+    order: int
+    place: Span  # where it comes in: the `def`, or the program's `use` of its library
+
+
+@dataclass(slots=True)
+class Family:
+    """Members ``base … base + count - 1`` of the pools or stages, under one name.
+
+    ``family`` is false for a single one declared without ``[N]``, which needs no index.
+    """
+
+    kind: str  # pool, stage
+    name: str
+    span: Span
+    count: int
+    family: bool
+    base: int = -1
+
+    def __post_init__(self) -> None:
+        assert self.count >= 1
+
+
+@dataclass(slots=True)
+class PoolFamily(Family):
+    decl: ast.PoolDecl | None = None
+    cap: float = float("inf")
+    block: float | None = None
+    via: StageFamily | None = None  # the engine that admits its queue
+    each_via: bool = False  # every member admitted by the one engine
+    queue: Queue | None = None
+    scope: Scope | None = None  # where its options are read
+
+
+@dataclass(slots=True)
+class StageFamily(Family):
+    service: str = "fifo"  # fifo, ps, delay, step
+    servers: int = 1  # of a fifo
+    argument: ast.Expr | None = None
+    scope: Scope | None = None
+    engine: Engine | None = None
+    queue: Queue | None = None
+    role: str = ""  # of a queue's stage: its own "", "nic", "latency"
+    latency: float | None = None
+
+
+@dataclass(slots=True)
+class Device:
+    name: str
+    span: Span
+    count: int
+    family: bool
+    resources: dict[str, ast.TimeResource]
+    capacities: dict[str, ast.Capacity]
+    queue: Queue | None = None
+    engine: Engine | None = None
+    pools: dict[str, PoolFamily] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Engine:
+    name: str
+    span: Span
+    decl: ast.EngineDecl
+    device: Device | None
+    stage: StageFamily
+    queue: Queue | None = None
+    capacities: dict[str, ast.Capacity] = field(default_factory=dict)
+    registers: dict[str, int] = field(default_factory=dict)
+    lets: dict[str, ast.ScheduleLet] = field(default_factory=dict)
+    request: ast.RequestItem | None = None
+    taking: tuple[ast.Taking, ...] = ()
+    reuse: ast.Expr | None = None
+    pools: dict[str, PoolFamily] = field(default_factory=dict)
+    marks: dict[str, Span] = field(default_factory=dict)
+
+    def item(self, kind: type) -> ast.EngineItem | None:
+        """The first item of that class."""
+        for item in self.decl.items:
+            if isinstance(item, kind):
+                return item
+        return None
+
+
+@dataclass(slots=True)
+class Entry:
+    verb: str
+    item: ast.EntryItem
+    queue: Queue
+
+
+@dataclass(slots=True)
+class Queue:
+    name: str
+    span: Span
+    decl: ast.QueueDecl
+    count: int
+    family: bool
+    order: int
+    roles: tuple[str, ...] = ()
+    pools: dict[str, PoolFamily] = field(default_factory=dict)
+    devices: dict[str, Device] = field(default_factory=dict)
+    stage: StageFamily | None = None
+    engine: Engine | None = None
+    nic: StageFamily | None = None
+    nic_latency: StageFamily | None = None
+    latency: StageFamily | None = None
+    latency_value: float | None = None
+    entries: list[Entry] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Relation:
+    """The KV goes from ``source`` to ``reader``; ``poster`` waits before each copy."""
+
+    source: Queue
+    reader: Queue
+    poster: Queue
+    latency: float | None
+    policy: str
+    span: Span
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything a program declares, by name."""
+
+    constants: dict[str, Constant] = field(default_factory=dict)
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    pools: dict[str, PoolFamily] = field(default_factory=dict)
+    stages: dict[str, StageFamily] = field(default_factory=dict)
+    devices: dict[str, Device] = field(default_factory=dict)
+    engines: dict[str, Engine] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    relations: list[Relation] = field(default_factory=list)
+    gauges: dict[str, ast.GaugeDecl] = field(default_factory=dict)
+    claims: dict[str, ast.ClaimDecl] = field(default_factory=dict)
+    workload: ast.WorkloadDecl | None = None
+    server: ast.ServerDecl | None = None
+    share: ast.ShareDecl | None = None
+    pool_order: list[PoolFamily] = field(default_factory=list)
+    stage_order: list[StageFamily] = field(default_factory=list)
+    registers: list[tuple[str, Engine, float]] = field(default_factory=list)
+    tool: StageFamily | None = None  # the workload's implicit stage
+    attributes: dict[str, Span] = field(default_factory=dict)  # assigned anywhere, first place
+    bindings: dict[str, Span] = field(default_factory=dict)  # of `at admission`, first place
+    observations: dict[str, Span] = field(default_factory=dict)
+    records: dict[str, ast.CostRecordStmt] = field(default_factory=dict)
+
+    def number_families(self) -> None:
+        """Give every family its base, in the order of declaration."""
+        base = 0
+        for pool in self.pool_order:
+            pool.base = base
+            base += pool.count
+        base = 0
+        for stage in self.stage_order:
+            stage.base = base
+            base += stage.count
+
+    def families(self) -> Iterator[Family]:
+        yield from self.pool_order
+        yield from self.stage_order
