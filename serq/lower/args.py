@@ -12,6 +12,7 @@ from serq.lower.tables import Definition, Tables
 from serq.syntax import ast
 from serq.syntax.parser import parse_expression
 
+
 class Inputs:
     """What ``--set``, ``--def``, instance files and program arguments supply to a program."""
 
