@@ -27,14 +27,14 @@ CODES |= {
 # --- names, definitions, families, sugar (lowering and linking) ---------------------------------
 CODES |= {
     "ambiguous-stage": "A serving form could run on either of two stages declared above it.",
-    "argument-assigned": "An argument of a statement definition reads a name that the body assigns.",
-    "argument-changes": "An argument of a statement definition reads what changes while the body runs.",
+    "argument-assigned": "An argument of statements reads a name that their definition assigns.",
+    "argument-changes": "An argument of statements reads what changes while they run.",
     "argument-count": "A function, a draw or a definition is given too many or too few arguments.",
     "argument-draws": "An argument that draws is put in more than once, or where nothing may draw.",
     "binding-draws": "A binding of `at admission` draws a sample.",
     "binding-order": "A binding of `at admission` reads one that is bound after it.",
     "binding-outside": "A binding of `at admission` is read outside the hold that binds it.",
-    "binding-reads-state": "A hold's body reads a binding that reads more than attributes and constants.",
+    "binding-reads-state": "A hold's body reads a binding that reads the deployment's state.",
     "builtin-name": "A declaration or a binding has the name of a built-in attribute.",
     "cap-arithmetic": "`inf` stands inside the arithmetic of an `each at most`.",
     "cap-could-be-zero": "An `each at most` could give a run no tokens.",
@@ -123,7 +123,7 @@ CODES |= {
     "used-before-defined": "A definition is used above the place where it is defined.",
     "value-as-statement": "A definition of an expression is used as a statement.",
     "waiting-of-family": "`waiting.count` is read in a family of engines.",
-    "workload-statement": "An `init` or `turn` block of a workload does more than `set` and `observe`.",
+    "workload-statement": "A workload's `init` or `turn` block does more than set and observe.",
 }
 
 # --- reading an IR document ---------------------------------------------------------------------
