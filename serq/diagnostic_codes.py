@@ -6,22 +6,39 @@ CODES: dict[str, str] = {}
 
 # --- syntax -------------------------------------------------------------------------------------
 CODES |= {
+    "after-main": "Something stands after `fn main ()`.",
     "bad-argument-name": "The name of an input is not a name: letters, digits and `_`.",
     "bad-number": "Digits that do not make a number.",
+    "chained-comparison": "A comparison compares the result of a comparison without parentheses.",
+    "clause-order": "A clause of a statement stands out of its fixed order, or alone.",
+    "definition-body": "The body of a definition does not stand in braces.",
+    "duplicate-main": "A program has more than one `fn`, or one inside another.",
     "duplicate-settings": "An instance file gives a setting, or its `run { … }`, twice.",
+    "empty-statement": "A `;` that ends nothing: behind a block, or a second one.",
+    "equals-sign": "`=`, `==` and the like are taken for one another.",
     "main-in-library": "A file read as a library has a `fn main ()`.",
     "missing-semicolon": "A statement or a declaration is not ended by `;`.",
     "more-errors": "There are more errors than are shown.",
     "nested-too-deep": "Brackets, blocks or operators nest deeper than the documented limit.",
     "no-main": "A program has no `fn main ()`.",
+    "outside-main": "A declaration or a statement stands before `fn main ()` and belongs inside.",
+    "settings-in-program": "The settings of a run (`run { … }`) stand in the program.",
+    "step-stage": "An engine is declared as a stage of kind `step`.",
     "syntax": "The text does not follow the grammar at the place shown.",
-    "text-too-long": "The text has more words and signs than the documented limit.",
+    "text-too-long": "The text is larger, or has more words and signs, than the documented limit.",
+    "trailing-comma": "A list ends with a comma.",
+    "transfer-without-pools": "A `transfer` does not say `from POOL to POOL (tokens)`.",
+    "unbalanced-bracket": "A bracket has no partner.",
     "unclosed-comment": "A `/*` comment is not closed.",
     "unclosed-text": "Text in quotes is not closed on its line.",
     "unexpected-character": "A character that belongs to no word and no sign of the language.",
     "unknown-aggregate": "An aggregate over an index is `max`, `min` or `sum`.",
+    "unknown-declaration": "A word begins no declaration.",
     "unknown-function": "There is no function and no definition of an expression of this name.",
+    "unknown-item": "A word begins no item of the engine, device or queue it stands in.",
+    "unknown-stage-kind": "A stage is `fifo`, `fifo (c)`, `ps (e)` or `delay`.",
     "unreadable-text": "So many characters make no sense that the text cannot be a program.",
+    "wrong-place": "A declaration, statement or item stands where it does not belong.",
 }
 
 # --- names, definitions, families, sugar (lowering and linking) ---------------------------------
@@ -128,6 +145,7 @@ CODES |= {
 
 # --- reading an IR document ---------------------------------------------------------------------
 CODES |= {
+    "inline-trace": "The sessions of this trace cannot be written into the program.",
     "ir-duplicate-field": "An object of the IR document names one of its fields twice.",
     "ir-extension": "The IR document uses an extension that this version of serQ does not know.",
     "ir-missing-field": "An object of the IR document lacks a field it must have.",
