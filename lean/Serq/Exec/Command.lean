@@ -87,16 +87,17 @@ def innermostHold (p : Nat) : List Frame → Option HoldRec
     | none => innermostHold p st
     | some _ => some r
 
-/-- `release p`: the innermost hold on `p` gives its allocation back; nothing when there is none. -/
+/-- `release p`: the innermost hold on `p` gives its allocation back and admissions are tried at once;
+nothing when there is none. -/
 def releasePool (D : Deployment) (m : Machine) (i p : Nat) : Machine :=
   match innermostHold p (m.at_ i).stack with
   | none => m
   | some r => match findAlloc p r.allocs with
     | none => m
     | some a =>
-      (giveOne D i r.grown (cacheValue D m i r.cache)
+      admitAll D ((giveOne D i r.grown (cacheValue D m i r.cache)
         (m.modSess i fun s => { s with snap := s.attrs }) a).modSess i fun s =>
-          { s with stack := dropInnermost p s.stack }
+          { s with stack := dropInnermost p s.stack })
 
 /-- The end of a hold's body: release, `computed` 0, and admissions are tried at once. -/
 def finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block)
@@ -132,7 +133,7 @@ def exec (D : Deployment) : Nat → Machine → Nat → Machine
           { st with entries := removeOwn i st.entries }).modSess i fun s => { s with prog := k }) i
       | .Release r k =>
         let p := r.eval (m.sessEnv D i 0)
-        exec D fuel ((releasePool D m i p).modSess i fun s => { s with prog := k }) i
+        exec D fuel (releasePool D (m.modSess i fun s => { s with prog := k }) i p) i
       | .Run stage mode work growing k =>
         let env := m.sessEnv D i 0
         let w := work.eval env

@@ -105,7 +105,8 @@ def step (D : Deployment) (m : Machine) : Machine :=
 /-- A session before its first command. -/
 def newSess (D : Deployment) (prog : Block) (i : Nat) (init : List (Nat × Nat))
     (turns : Option (List (List (Nat × Nat)))) (status : Status) : Sess :=
-  ⟨i, assign init (Arr.put #[] D.slotSerial i), turns, prog, [], status, 0, 0, false, #[]⟩
+  ⟨i, assign init (Arr.put #[] D.slotSerial i), turns, prog, [], status, neverAdmitted, 0,
+    false, #[]⟩
 
 /-- The sessions of a workload, from number `i` on. -/
 def newSessions (D : Deployment) (prog : Block) (status : Status) :

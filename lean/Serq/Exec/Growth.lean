@@ -5,22 +5,28 @@ import Serq.Exec.Command
 
 namespace Serq
 
-/-- The hold's allocation on `p` replaced. -/
-def putAlloc (p units pos : Nat) : List Alloc → List Alloc
+/-- The hold's allocation on `p` changed by `f`. -/
+def modAlloc (p : Nat) (f : Alloc → Alloc) : List Alloc → List Alloc
   | [] => []
-  | a :: as => if a.pool = p then ⟨p, units, pos⟩ :: as else a :: putAlloc p units pos as
+  | a :: as => if a.pool = p then f a :: as else a :: modAlloc p f as
 
-/-- A stack whose innermost hold on `p` has grown to `units` and position `pos`. -/
-def putInnermost (p units pos : Nat) : List Frame → List Frame
+/-- A stack whose innermost hold on `p` has its allocation there changed by `f`, and has grown. -/
+def modInnermost (p : Nat) (f : Alloc → Alloc) : List Frame → List Frame
   | [] => []
-  | .seq k :: st => .seq k :: putInnermost p units pos st
+  | .seq k :: st => .seq k :: modInnermost p f st
   | .hold r k :: st => match findAlloc p r.allocs with
-    | none => .hold r k :: putInnermost p units pos st
-    | some _ => .hold { r with allocs := putAlloc p units pos r.allocs, grown := true } k :: st
+    | none => .hold r k :: modInnermost p f st
+    | some _ => .hold { r with allocs := modAlloc p f r.allocs, grown := true } k :: st
 
-/-- Session `i`'s innermost hold on `p` has `units` and has computed up to `pos`. -/
-def advance (m : Machine) (i p units pos : Nat) : Machine :=
-  m.modSess i fun s => { s with stack := putInnermost p units pos s.stack }
+/-- Session `i`'s innermost hold on `p` has `need` more units. -/
+def addUnits (m : Machine) (i p need : Nat) : Machine :=
+  m.modSess i fun s =>
+    { s with stack := modInnermost p (fun a => { a with units := a.units + need }) s.stack }
+
+/-- Session `i`'s innermost hold on `p` has computed `t` more units. -/
+def advance (m : Machine) (i p t : Nat) : Machine :=
+  m.modSess i fun s =>
+    { s with stack := modInnermost p (fun a => { a with pos := a.pos + t }) s.stack }
 
 /-- What the preemption keys of pool `p` read of a candidate; `place` is its place among the
 candidates in admission order. -/
@@ -89,7 +95,7 @@ def unwind (D : Deployment) (p i : Nat) : List Frame → Machine → Machine
     | some _ => m.modSess i fun s => { s with prog := r.stmt, stack := st }
 
 /-- Session `i`, a resident that holds `p`, is preempted. `computed` tells the hold how far it was;
-tokens that this iteration had given it return to the budget. -/
+tokens that this iteration had given it return to the budget, and it has not computed them. -/
 def preempt (D : Deployment) (p i : Nat) (m : Machine) : Machine :=
   let s := m.at_ i
   let pos := match innermost p s.stack with
@@ -105,18 +111,18 @@ def preempt (D : Deployment) (p i : Nat) (m : Machine) : Machine :=
       preempts := m.plan.preempts + 1 } }
   enqueue D (unwind D p i s.stack m) i (!(D.pool p).tail)
 
-/-- Session `i` grows its innermost hold on `p` by `need` units to `units` and computes up to `pos`.
-While there is no room somebody is preempted. The second part tells whether it has grown: not when
-nobody can be preempted, or when it is its own victim. -/
-def grow (D : Deployment) (p i need units pos : Nat) : Nat → Machine → Machine × Bool
+/-- Session `i` grows its innermost hold on `p` by `need` units. While there is no room somebody is
+preempted. The second part tells whether it has grown: not when nobody can be preempted, or when it
+is its own victim. -/
+def grow (D : Deployment) (p i need : Nat) : Nat → Machine → Machine × Bool
   | 0, m => ({ m with outOfFuel := true }, false)
   | fuel + 1, m =>
     if (m.pool p).used + need ≤ (D.pool p).cap then
-      (advance (takeUnits (makeRoom D m p need) p need) i p units pos, true)
+      (addUnits (takeUnits (makeRoom D m p need) p need) i p need, true)
     else match victim D m p with
       | none => (m, false)
       | some v =>
         if v = i then (preempt D p v m, false)
-        else grow D p i need units pos fuel (preempt D p v m)
+        else grow D p i need fuel (preempt D p v m)
 
 end Serq

@@ -67,7 +67,7 @@ def schedule (D : Deployment) (m : Machine) (j : Job) (t attn2 : Nat) : Machine 
     | none => 0
     | some p => heldOn p (m.at_ j.owner).stack
   { m with plan := { m.plan with
-      batch := m.plan.batch ++ [⟨j.owner, j.mode, t, kv, attn2⟩]
+      batch := m.plan.batch ++ [⟨j.owner, j.mode, t, j.left == t, j.growing, kv, attn2⟩]
       left := m.plan.left - t } }
 
 /-- Twice the attention work of `t` tokens that end at position `x`: none for a decode. -/
@@ -91,11 +91,9 @@ def serveJob (D : Deployment) (cap : Nat) (j : Job) (m : Machine) : Machine × B
           | none => (m, true)
           | some a =>
             let x := a.pos + t
-            if x ≤ a.units then
-              (schedule D (advance m j.owner p a.units x) j t (attn2Of j.mode t x), true)
-            else
-              let units := roundUp (D.pool p).block x
-              match grow D p j.owner (units - a.units) units x (m.jobs.length + 1) m with
+            if x ≤ a.units then (schedule D m j t (attn2Of j.mode t x), true)
+            else match grow D p j.owner (roundUp (D.pool p).block x - a.units)
+                (m.jobs.length + 1) m with
               | (m', true) => (schedule D m' j t (attn2Of j.mode t x), true)
               | (m', false) => (m', false)
   | _ => (m, true)
@@ -273,21 +271,28 @@ def unfinished : List Job → List Job
   | [] => []
   | j :: js => if j.left = 0 then unfinished js else j :: unfinished js
 
-/-- The sessions of the finished jobs become ready, in the order of the jobs. -/
-def wakeFinished : List Job → Machine → Machine
+/-- What an entry of the batch does as the iteration ends: its tokens are computed, and if its run ends
+the session is ready. -/
+def applyEntry (m : Machine) (e : Entry) : Machine :=
+  let m := match e.growing with
+    | none => m
+    | some p => advance m e.owner p e.tokens
+  if e.ends then
+    let m' := m.modSess e.owner fun s => { s with status := .ready }
+    { m' with ready := m'.ready ++ [e.owner] }
+  else m
+
+/-- The batch takes effect, in serving order. -/
+def applyEntries : List Entry → Machine → Machine
   | [], m => m
-  | j :: js, m =>
-    if j.left = 0 then
-      let m' := m.modSess j.owner fun s => { s with status := .ready }
-      wakeFinished js { m' with ready := m'.ready ++ [j.owner] }
-    else wakeFinished js m
+  | e :: es, m => applyEntries es (applyEntry m e)
 
 /-- The running iteration ends. -/
 def endIteration (m : Machine) : Machine :=
-  let jobs := applyBatch m.plan.batch m.jobs
-  let m := wakeFinished jobs m
+  let jobs := unfinished (applyBatch m.plan.batch m.jobs)
+  let m := applyEntries m.plan.batch m
   { m with
-    jobs := unfinished jobs
+    jobs := jobs
     plan := { m.plan with batch := [] }
     clock := { m.clock with iterEnd := none } }
 

@@ -10,7 +10,7 @@ starts) and the `plan` of the iteration that is being built or run.
 namespace Serq
 
 /-- What a hold has taken from one pool: the units, and the computed position (the consumed prefix
-until a growing run advances it). -/
+until a growing run advances it, at the end of each iteration). -/
 structure Alloc where
   pool : Nat
   units : Nat
@@ -37,6 +37,9 @@ ended. -/
 inductive Status
   | unborn | ready | queued | engine | serving (seq : Nat) | waiting | ended
   deriving DecidableEq, Repr, Inhabited
+
+/-- The admission number of a session that was never admitted: it stands behind all others. -/
+def neverAdmitted : Nat := 18446744073709551615
 
 /-- A session. `turns = none`: it brings no turn data. `adm` is the number of its latest admission,
 `joined` the time at which it joined its queue, `front` says that it was put back at the head, `snap`
@@ -89,12 +92,15 @@ structure Job where
   growing : Option Nat
   deriving DecidableEq, Repr, Inhabited
 
-/-- What an iteration gives one resident, with what the iteration's cost reads of it: the units it
-holds on the engine's memory and, for a prefill, twice the attention work. -/
+/-- What an iteration gives one resident, whether its run ends with it, the pool that it computes
+into, and what the iteration's cost reads of it: the units it holds on the engine's memory and, for a
+prefill, twice the attention work. -/
 structure Entry where
   owner : Nat
   mode : Mode
   tokens : Nat
+  ends : Bool
+  growing : Option Nat
   kv : Nat
   attn2 : Nat
   deriving DecidableEq, Repr, Inhabited
