@@ -135,7 +135,7 @@ CODES |= {
     "unknown-queue": "There is no queue of this name.",
     "unknown-resource": "There is no pool and no stage of this name.",
     "unknown-stage": "There is no stage of this name.",
-    "unknown-statement": "There is no definition of statements and no request of this name.",
+    "unknown-statement": "A word begins no statement: no definition, no request has this name.",
     "unreadable-library": "A library cannot be read.",
     "used-before-defined": "A definition is used above the place where it is defined.",
     "value-as-statement": "A definition of an expression is used as a statement.",

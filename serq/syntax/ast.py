@@ -42,7 +42,7 @@ class Part(Node):
 
 @dataclass(frozen=True, slots=True)
 class Path(Node):
-    """A name as it stands: ``x``, ``kv[j]``, ``running.count``, ``P.kv``, ``D[j].kv``, ``P.nic[i]``."""
+    """A name as it stands: ``x``, ``kv[j]``, ``running.count``, ``D[j].kv``, ``P.nic[i]``."""
 
     parts: tuple[Part, ...]
 
@@ -275,7 +275,7 @@ class EngineRunStmt(Node):
 
 @dataclass(frozen=True, slots=True)
 class EntryCallStmt(Node):
-    """``P[i].prefill (prompt);``, ``D[j].decode (prompt) from P[i];``, ``nic.transfer (n) from P to kv (m);``."""
+    """``D[j].decode (prompt) from P[i];``, ``nic.transfer (n) from P to kv (m);``."""
 
     queue: Part
     verb: Ident

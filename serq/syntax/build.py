@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from lark import Token, Transformer
@@ -18,6 +19,30 @@ FOLDS = ("max", "min", "sum")
 
 Children = list[Any]
 """What a rule was made of: tokens, nodes, None for an absent optional part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Main(ast.Node):
+    """``fn main () { … }`` before it becomes a part of the module."""
+
+    items: tuple[ast.Item, ...]
+    close: Span
+
+
+def start_of(thing: Any) -> int:
+    """Where a token or a node starts."""
+    if isinstance(thing, Token):
+        return thing.start_pos or 0
+    span: Span = thing.span
+    return span.start
+
+
+def end_of(thing: Any) -> int:
+    """Where a token or a node ends."""
+    if isinstance(thing, Token):
+        return thing.end_pos or 0
+    span: Span = thing.span
+    return span.end
 
 
 class Builder(Transformer[Token, Any]):
@@ -45,20 +70,24 @@ class Builder(Transformer[Token, Any]):
         """From the first to the last thing of a rule, without a closing ``;``."""
         last = next(x for x in reversed(c) if x is not None)
         if isinstance(last, Token) and last == ";":
-            start = c[0].start_pos if isinstance(c[0], Token) else c[0].span.start
-            return Span(self.source, start, self.before[last.start_pos])
-        return self.between(c[0], last)
+            return Span(self.source, start_of(c[0]), self.before[start_of(last)])
+        return Span(self.source, start_of(c[0]), end_of(last))
 
     def between(self, first: Any, last: Any) -> Span:
-        start = first.start_pos if isinstance(first, Token) else first.span.start
-        end = last.end_pos if isinstance(last, Token) else last.span.end
-        return Span(self.source, start, end)
+        return Span(self.source, start_of(first), end_of(last))
 
     def ident(self, token: Token) -> ast.Ident:
         return ast.Ident(self.between(token, token), str(token))
 
-    def fault(self, code: str, message: str, span: Span, help: str | None = None) -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, help=help))
+    def fault(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        help: str | None = None,
+        *notes: tuple[str, Span | None],
+    ) -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, help=help, notes=notes))
 
     def nodes(self, c: Children) -> tuple[Any, ...]:
         """The nodes of a list: no separators, nothing that was skipped."""
@@ -71,19 +100,54 @@ class Builder(Transformer[Token, Any]):
 
     def module(self, c: Children) -> ast.Module:
         whole = Span(self.source, 0, len(self.source.text))
-        return ast.Module(whole, c[0], c[1] if len(c) > 1 else None)
+        preamble: list[Any] = []
+        main: Main | None = None
+        for item in c[0]:
+            if isinstance(item, Main) and main is None:
+                main = item
+            elif isinstance(item, Main):
+                self.fault(
+                    "duplicate-main",
+                    "a program has exactly one `fn main ()`",
+                    item.span,
+                    "reusable parts are definitions, `def NAME (…) { … }`, before it or in it",
+                    ("the first one is here", main.span if main is not None else None),
+                )
+            elif main is not None:
+                self.fault(
+                    "after-main",
+                    "nothing stands after `fn main ()`",
+                    item.span,
+                    "declarations stand inside its braces; imports, definitions and constants "
+                    "may stand before it",
+                    ("`fn main ()` ends here", main.close),
+                )
+            else:
+                preamble.append(item)
+        return ast.Module(whole, tuple(preamble), main.items if main is not None else None)
+
+    def stmts(self, c: Children) -> tuple[ast.Stmt, ...]:
+        for before, after in pairwise(c):
+            if isinstance(after, ast.CacheStmt) and isinstance(before, ast.HoldStmt):
+                # Directly after a hold without `;`, so it was meant as the hold's own clause.
+                between = self.source.text[before.span.end : after.span.start]
+                if before.lease is not None and ";" not in between:
+                    self.fault(
+                        "clause-order",
+                        "`cache` stands before `lease`",
+                        after.span,
+                        "the clauses of a `hold` stand in the order: the pools with their "
+                        "`reserve`, `reuse`, `at admission`, the block, `cache`, `lease`",
+                    )
+        return self.nodes(c)
 
     top_items = items = pool_options = device_items = engine_items = nodes
-    workload_items = queue_items = stmts = schedule_lets = schedule_stmts = nodes
+    workload_items = queue_items = schedule_lets = schedule_stmts = nodes
     cost_fields = takings = bindings = binding_stmts = exprs = stages = nodes
     setting_items = instance_items = nodes
 
-    def bad_items(self, c: Children) -> None:
-        return None
-
-    def main(self, c: Children) -> tuple[ast.Item, ...]:
-        items: tuple[ast.Item, ...] = c[5]
-        return items
+    def main(self, c: Children) -> Main:
+        return Main(self.between(c[0], c[1]), c[5], self.between(c[6], c[6]))
 
     def bad(self, c: Children) -> object:
         return BAD
@@ -99,6 +163,13 @@ class Builder(Transformer[Token, Any]):
         for item in c[0]:
             if isinstance(item, ast.LetDecl):
                 lets.append(item)
+                if isinstance(item.value, ast.ArgsNumber):
+                    self.fault(
+                        "wrong-place",
+                        "an instance file gives values to inputs, and declares none",
+                        item.value.span,
+                        "write `let NAME = expression;`",
+                    )
             elif settings is None:
                 settings = item.settings
             else:

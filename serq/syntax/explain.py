@@ -2,47 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from lark import Token
-
-from serq.diagnostics import Diagnostic, Source, Span
+from serq.diagnostics import Diagnostic, Span
+from serq.syntax.hints import HINTS
 from serq.syntax.lexer import shown
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """The token at ``index`` does not fit. ``begin`` is where the construct around it starts.
-
-    ``expected`` are the terminals that would fit, ``spelling`` how each is written.
-    """
-
-    source: Source
-    tokens: Sequence[Token]
-    index: int
-    begin: int
-    expected: frozenset[str]
-    spelling: Mapping[str, str]
-
-    def word(self, at: int) -> str:
-        """The text of a token, empty outside of the text."""
-        return str(self.tokens[at]) if 0 <= at < len(self.tokens) else ""
-
-    def span(self, first: int, last: int | None = None) -> Span:
-        """The span of a token, or of tokens ``first`` to ``last``."""
-        if first >= len(self.tokens):
-            end = len(self.source.text.rstrip())
-            return Span(self.source, end, end)
-        end = self.tokens[first if last is None else last].end_pos or 0
-        return Span(self.source, self.tokens[first].start_pos or 0, end)
-
-    @property
-    def found(self) -> str:
-        if self.index >= len(self.tokens):
-            return "the end of the text"
-        return f"`{shown(str(self.tokens[self.index]))}`"
-
+from serq.syntax.situation import Situation
 
 _GROUPS: list[tuple[frozenset[str], str]] = [
     (
@@ -99,6 +62,8 @@ def expectation(situation: Situation) -> str:
             else:  # the words of a list of items; a closing brace would end it
                 left &= {"RBRACE"}
     rest = left - _OPERATORS - _AFTER_NAME
+    if "PLUS" in left:  # behind an operand: a name and `(` would make another thing of it
+        rest -= {"NAME", "LPAR"}
     if not rest and not said:
         rest = left
     if "RBRACE" in rest and said:
@@ -113,6 +78,10 @@ def expectation(situation: Situation) -> str:
 
 def explain(situation: Situation) -> Diagnostic:
     """The diagnostic of one unexpected token."""
+    for hint in HINTS:
+        known = hint(situation)
+        if known is not None:
+            return known
     return Diagnostic(
         "syntax",
         f"expected {expectation(situation)}, found {situation.found}",

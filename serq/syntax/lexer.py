@@ -9,6 +9,9 @@ from lark import Token
 
 from serq.diagnostics import Diagnostic, Source, Span
 
+MAX_TEXT = 16_000_000
+"""A text with more characters is refused."""
+
 MAX_TOKENS = 300_000
 """A text with more tokens than this is refused: no program is near it, and memory is finite."""
 
@@ -18,7 +21,7 @@ MAX_NESTING = 2_000
 MAX_BLOCKS = 1_000
 """How deep braces may nest."""
 
-MAX_BAD_CHARACTERS = 1_000
+MAX_BAD_CHARACTERS = 200
 """After so many places with characters that belong to no token, reading stops."""
 
 
@@ -39,7 +42,8 @@ class Lexed:
 
     A token's type is ``NAME`` for every word, ``NUMBER``, ``STRING``, ``BAD`` for characters that
     were reported already, or the sign itself. ``match[i]`` is the index of the closing bracket
-    that belongs to the opening one at ``i``. ``stopped`` is set when a limit ended the reading.
+    that belongs to the opening one at ``i``. ``stopped`` is set when a limit ended the reading,
+    ``cut`` when an unclosed comment swallowed the rest.
     """
 
     tokens: list[Token]
@@ -48,6 +52,7 @@ class Lexed:
     match: dict[int, int]
     unclosed: list[int]
     stopped: bool = False
+    cut: bool = False
 
 
 # Blank space as Unicode has it (White_Space), which is what the language skips.
@@ -57,10 +62,11 @@ _TOKEN = re.compile(
     (?P<space>{_SPACE})
   | (?P<comment>//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)
   | (?P<opencomment>/\*)
-  | (?P<NUMBER>(?:[0-9]|\.[0-9])[0-9_.]*(?:[eE][+-]?[0-9]+)?\w*)
+  | (?P<NUMBER>(?:[0-9]|\.[0-9])[0-9_.]*(?:[eE][+-]?[0-9]+)?)
   | (?P<NAME>[^\W\d]\w*)
-  | (?P<STRING>"[^"]*")
+  | (?P<STRING>"[^"\n]*")
   | (?P<openstring>")
+  | (?P<quoted>'[^'\n;]*')
   | (?P<sign>\|\||&&|[<>=!]=|[-+*/^<>=!~?:;,.()\[\]{{}}])
     """,
     re.VERBOSE,
@@ -99,12 +105,28 @@ def shown(text: str) -> str:
     return text if len(text) <= 30 else text[:29] + "…"
 
 
+def too_large(name: str) -> Diagnostic:
+    """The diagnostic of a text that is larger than the limit."""
+    return Diagnostic(
+        "text-too-long",
+        f"the text has more than {MAX_TEXT // 1_000_000} million characters",
+        where=name,
+        help="is it program text?",
+    )
+
+
 def lex(source: Source) -> Lexed:
     """The tokens of a text. Never raises: faults are diagnostics, and a limit stops the reading."""
     out = Lexed([], [], [], {}, [])
     text, tokens = source.text, out.tokens
     scan = _TOKEN.match
     at, size = 0, len(text)
+    if size > MAX_TEXT:
+        out.diagnostics.append(too_large(source.name))
+        out.stopped = True
+        return out
+    if text.startswith("\ufeff"):  # a byte order mark
+        at = 1
     bad_places = 0
     stack: list[int] = []
     braces = 0
@@ -122,16 +144,19 @@ def lex(source: Source) -> Lexed:
             bad_places += 1
             if bad_places > MAX_BAD_CHARACTERS:
                 out.stopped = True
+                first = out.diagnostics[0].span
+                out.diagnostics.clear()
                 fault(
                     "unreadable-text",
-                    "this does not look like a program: too many characters that belong to none",
-                    at,
-                    end,
+                    "this does not read as a program: too many characters that belong to none",
+                    first.start if first is not None else at,
+                    first.end if first is not None else end,
+                    "is it program text, and in UTF-8?",
                 )
                 break
             fault(
                 "unexpected-character",
-                f"unexpected character `{shown(text[at:end])}`",
+                f"unexpected character `{shown(text[at])}`",
                 at,
                 end,
                 _SIGN_HELP.get(text[at]),
@@ -176,20 +201,20 @@ def lex(source: Source) -> Lexed:
                         break
             tokens.append(Token(word, word, start_pos=at, end_pos=end))
         elif kind == "NUMBER":
-            good = _GOOD_NUMBER.fullmatch(word)
-            if good is None:
-                fault("bad-number", f"bad number `{shown(word)}`", at, end, _number_help(word))
-            tokens.append(Token("NUMBER" if good else "BAD", word, start_pos=at, end_pos=end))
+            if _GOOD_NUMBER.fullmatch(word) is None:
+                help = "a number has one decimal point"
+                fault("bad-number", f"bad number `{shown(word)}`", at, end, help)
+                word = "1"  # so that reading goes on as if a number stood here
+            tokens.append(Token("NUMBER", word, start_pos=at, end_pos=end))
         elif kind == "STRING":
-            if "\n" in word:
-                end = at + word.index("\n")
-                fault("unclosed-text", 'text in quotes ends on its line: `"` is missing', at, end)
-                tokens.append(Token("BAD", word[: end - at], start_pos=at, end_pos=end))
-            else:
-                tokens.append(Token("STRING", word, start_pos=at, end_pos=end))
+            tokens.append(Token("STRING", word, start_pos=at, end_pos=end))
+        elif kind == "quoted":
+            help = f'write `"{shown(word[1:-1])}"`'
+            fault("unexpected-character", "text stands in double quotes", at, end, help)
+            tokens.append(Token("STRING", word, start_pos=at, end_pos=end))
         elif kind == "openstring":
-            newline = text.find("\n", at)
-            end = size if newline < 0 else newline
+            # What is left of the line up to a `;`, so that its brackets still count.
+            end = min(p for p in (text.find("\n", at), text.find(";", at), size) if p >= 0)
             fault("unclosed-text", 'text in quotes ends on its line: `"` is missing', at, end)
             tokens.append(Token("BAD", text[at:end], start_pos=at, end_pos=end))
         else:
@@ -200,11 +225,12 @@ def lex(source: Source) -> Lexed:
                 at + 2,
                 "close it with `*/` (comments do not nest)",
             )
+            out.cut = True
             end = size
-        if len(tokens) > MAX_TOKENS:
+        if len(tokens) + len(out.comments) > MAX_TOKENS:
             fault(
                 "text-too-long",
-                f"the text has more than {MAX_TOKENS} words and signs",
+                f"the text has more than {MAX_TOKENS} words, signs and comments",
                 at,
                 end,
                 "put repeated parts in a `def` or an aggregate (`sum j in n (…)`)",
@@ -214,20 +240,3 @@ def lex(source: Source) -> Lexed:
         at = end
     out.unclosed += stack
     return out
-
-
-def _number_help(word: str) -> str:
-    low = word.lower()
-    if low.startswith(("0x", "0b", "0o")) and len(word) > 2:
-        try:
-            return f"numbers are decimal: write `{int(word.replace('_', ''), 0)}`"
-        except ValueError:
-            return "numbers are decimal: `16`, `1_000`, `0.5`, `1e-3`"
-    if word.count(".") > 1:
-        return "a number has one decimal point"
-    if re.fullmatch(r"[0-9_.]+[eE]", word):
-        return "an exponent has digits: `1e3`, `1.5e-3`"
-    digits = re.match(r"[0-9_.]+", word)
-    if digits and word[digits.end() :].isidentifier():
-        return f"a name does not start with a digit; a product is written `{digits[0]} * {word[digits.end() :]}`"
-    return "numbers are written `12`, `1_000`, `.5`, `5.`, `1e3`, `1.5e-3`"
