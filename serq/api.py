@@ -54,13 +54,13 @@ class Overrides:
 class Loaded:
     """A linked program with what the text knew; an IR read from JSON has no source map.
 
-    ``base_dir`` is where a relative trace path starts.
+    ``base_dir`` is where a relative trace path starts, "" for the current directory.
     """
 
     program: nodes.Program
     source_map: SourceMap | None
     warnings: tuple[Diagnostic, ...]
-    base_dir: Path
+    base_dir: str
 
 
 def load(
@@ -81,7 +81,7 @@ def load(
         return _from_text(Source("<source>", source), None, given, need_horizon)
     name = os.fspath(path)
     text = read_text(path, "program")
-    directory = Path(name).parent
+    directory = os.path.dirname(name)
     if name.endswith(".json"):
         return _from_ir(text, name, directory, given)
     return _from_text(Source(name, text), directory, given, need_horizon)
@@ -119,7 +119,7 @@ def _check_run(horizon: float, warmup: float) -> None:
 
 
 def _from_text(
-    source: Source, directory: Path | None, given: Overrides, need_horizon: bool
+    source: Source, directory: str | None, given: Overrides, need_horizon: bool
 ) -> Loaded:
     from serq.link import compile_text
 
@@ -134,7 +134,11 @@ def _from_text(
     if given.horizon is not None:
         _check_run(given.horizon, warmup)
     linked = compile_text(
-        source, settings=settings, sets=given.sets, defs=given.defs, base_dir=directory
+        source,
+        settings=settings,
+        sets=given.sets,
+        defs=given.defs,
+        base_dir=None if directory is None else Path(directory),
     )
     if given.horizon is None and need_horizon:
         raise SerqError.of(
@@ -143,11 +147,11 @@ def _from_text(
             help="give a horizon: --horizon T, `run { horizon T; }` in an instance file, or "
             "horizon= in Python",
         )
-    base = Path() if given.trace is not None or directory is None else directory
+    base = "" if given.trace is not None or directory is None else directory
     return Loaded(linked.program, linked.source_map, tuple(linked.warnings), base)
 
 
-def _from_ir(text: str, name: str, directory: Path, given: Overrides) -> Loaded:
+def _from_ir(text: str, name: str, directory: str, given: Overrides) -> Loaded:
     for values, what in ((given.sets, "inputs"), (given.defs, "definitions")):
         if values:
             raise SerqError.of(
@@ -157,7 +161,7 @@ def _from_ir(text: str, name: str, directory: Path, given: Overrides) -> Loaded:
                 help="set them on the .sq file that this IR was made from",
             )
     program = apply_settings(validated(from_json(text, name), name), given)
-    base = Path() if given.trace is not None else directory
+    base = "" if given.trace is not None else directory
     return Loaded(program, None, (), base)
 
 
@@ -227,7 +231,7 @@ class Program:
         if not isinstance(text, str):
             raise TypeError(f"the IR is a str, not {type(text).__name__}")
         name = "<ir>"
-        return Program(Loaded(validated(from_json(text, name), name), None, (), Path()))
+        return Program(Loaded(validated(from_json(text, name), name), None, (), ""))
 
 
 def compile(
@@ -297,7 +301,7 @@ def _float(value: object, name: str) -> float | None:
         return None
     if isinstance(value, str) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is a number, not {type(value).__name__}")
-    return float(value)  # type: ignore[arg-type]  # an int too large raises OverflowError
+    return float(value)  # an int too large raises OverflowError
 
 
 def _int(value: object, name: str) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from serq.cli.options import (
@@ -32,5 +34,5 @@ def command(ctx: click.Context, file: str, trace: str | None, inline: bool) -> N
     if inline and program.trace is not None:
         from serq.ir.rewrite import inline_trace
 
-        program = inline_trace(program, read_trace(loaded.base_dir / program.trace))
+        program = inline_trace(program, read_trace(os.path.join(loaded.base_dir, program.trace)))
     emit(to_json(program) + "\n")

@@ -47,7 +47,7 @@ def visible(text: str) -> str:
     """The text with its control characters spelled out: a file cannot command the terminal."""
     return re.sub(
         r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]",
-        lambda match: f"\\x{ord(match[0]):02x}",
+        lambda match: match[0].encode("unicode_escape").decode(),
         text,
     )
 
