@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 
 from serq.diagnostics import Diagnostic, SerqError, Source
 from serq.files import read_text
-from serq.interp.report import Report
 from serq.ir import nodes
 from serq.ir.codec import from_json, to_json
 from serq.settings import Settings
 
 if TYPE_CHECKING:
+    from serq.interp.report import Report
     from serq.link.source_map import SourceMap
 
 MAX_SEED = 2**64 - 1
@@ -160,7 +160,7 @@ def _from_ir(text: str, name: str, directory: str, given: Overrides) -> Loaded:
                 f"{', '.join(values)} already stand in {name} with their values",
                 help="set them on the .sq file that this IR was made from",
             )
-    program = apply_settings(validated(from_json(text, name), name), given)
+    program = validated(apply_settings(from_json(text, name), given), name)
     base = "" if given.trace is not None else directory
     return Loaded(program, None, (), base)
 

@@ -309,6 +309,8 @@ def test_inline_trace(here):
         (["ir", "mm1.sq"], "no-horizon"),
         (["run", "mm1.sq", "--horizon", "5", "--warmup", "5"], "warm-up (5) ends before"),
         (["run", "mm1.json", "--warmup", "100"], "warm-up (100) ends before"),
+        (["run", "batch.sq", "--horizon", "5", "--arrivals", "3"], "arrivals"),
+        (["run", "batch.json", "--arrivals", "3"], "arrivals"),
         (["run", "mm1.json", "--set", "rho=1"], "inputs-on-ir"),
         (["run", "mm1.json", "--def", "demand_of=1"], "inputs-on-ir"),
         (["run", "mm1.json", "--", "--rho", "1"], "inputs-on-ir"),
@@ -335,6 +337,8 @@ def test_bad_input(here, args, words):
     (here / "latin.sq").write_bytes(b"// caf\xc3\xa9\n// caf\xe9\n")
     ir = ok("ir", "mm1.sq", "--horizon", "100")
     (here / "mm1.json").write_text(ir)
+    (here / "batch.sq").write_text(MM1.replace("poisson(1)", "batch(2)"))
+    (here / "batch.json").write_text(ok("ir", "batch.sq", "--horizon", "100"))
     (here / "cut.json").write_text(ir[: len(ir) // 2])
     (here / "empty.json").write_text("")
     (here / "noise.json").write_text("\x00\x01{{{")
