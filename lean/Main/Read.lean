@@ -86,16 +86,35 @@ structure Place where
   /-- a difference is refused -/
   noSub : Bool := false
 
-/-- A folded number, or an expression. -/
+/-- A folded number, an expression, or a choice with an infinite arm, which only `min` can read. -/
 inductive Val
   | num (x : Float)
   | expr (e : Expr)
+  | choice (test : Expr) (thn orelse : Val)
 
 def Val.expr' (at_ : Place) : Val → Read Expr
   | .expr e => .ok e
   | .num x =>
     if x < 0.0 && at_.key then do return .Unary .Neg (.Num (← natural "a number" (-x)))
     else do return .Num (← natural "a number" x)
+  | .choice .. => .error "a choice with an infinite arm stands outside min"
+
+def Val.infinite : Val → Bool
+  | .num x => x == 1.0 / 0.0
+  | .choice .. => true
+  | .expr _ => false
+
+/-- The smaller of two values; a choice with an infinite arm becomes a choice between bounds. -/
+def minVal (at_ : Place) : Val → Val → Read Val
+  | .num u, .num v => .ok (.num (if u < v then u else v))
+  | .choice c a b, v => do
+    return .expr (.Cond c (← (← minVal at_ a v).expr' at_) (← (← minVal at_ b v).expr' at_))
+  | v, .choice c a b => do
+    return .expr (.Cond c (← (← minVal at_ v a).expr' at_) (← (← minVal at_ v b).expr' at_))
+  | a, b => do
+    if a.infinite then return b
+    else if b.infinite then return a
+    else return .expr (.Call .Min (← a.expr' at_) (← b.expr' at_))
 
 def ctxOf (s : String) : Read Ctx :=
   match s with
@@ -152,9 +171,11 @@ def value (at_ : Place) : Nat → Json → Read Val
         | .expr e =>
           if at_.key then return .expr (.Unary .Neg e)
           else .error "a negation stands outside a key"
+        | .choice .. => .error "a choice with an infinite arm stands outside min"
       | [.str "Not", e] => match ← value at_ fuel e with
         | .num v => return .num (boolOf (v == 0.0))
         | .expr e => return .expr (.Unary .Not e)
+        | .choice .. => .error "a choice with an infinite arm stands outside min"
       | _ => .error "a unary operation is not known"
     | "Binary" => match ← list "a binary operation" x with
       | [.str op, a, b] =>
@@ -163,7 +184,7 @@ def value (at_ : Place) : Nat → Json → Read Val
           | .num k =>
             return .expr (.Binary .Mul (.Num (← natural "half the factor of batch.attention" (k / 2.0)))
               (.CtxVar .Attn))
-          | .expr _ => .error "the factor of batch.attention is not a number"
+          | _ => .error "the factor of batch.attention is not a number"
         else
           let va ← value at_ fuel a
           let vb ← value at_ fuel b
@@ -188,7 +209,10 @@ def value (at_ : Place) : Nat → Json → Read Val
         let vb ← value at_ fuel b
         match ← value at_ fuel c with
         | .num v => return if v == 0.0 then vb else va
-        | .expr e => return .expr (.Cond e (← va.expr' at_) (← vb.expr' at_))
+        | .expr e =>
+          if va.infinite || vb.infinite then return .choice e va vb
+          else return .expr (.Cond e (← va.expr' at_) (← vb.expr' at_))
+        | .choice .. => .error "a choice with an infinite arm stands outside min"
       | _ => .error "a conditional has not three parts"
     | "Call" => match ← list "a call" x with
       | [.str f, args] => call at_ fuel f (← list "the arguments" args)
@@ -200,26 +224,26 @@ def call (at_ : Place) : Nat → String → List Json → Read Val
   | 0, _, _ => .error "an expression is too deep"
   | fuel + 1, f, args =>
     match f, args with
-    | "Min", [a, b] | "Max", [a, b] => do
-      let va ← value at_ fuel (← field a "Expr")
-      let vb ← value at_ fuel (← field b "Expr")
-      match va, vb with
-      | .num u, .num v =>
-        return .num (if f == "Min" then (if u < v then u else v) else (if u > v then u else v))
-      | _, _ => return .expr (.Call (if f == "Min" then .Min else .Max) (← va.expr' at_) (← vb.expr' at_))
+    | "Min", [a, b] => do
+      minVal at_ (← value at_ fuel (← field a "Expr")) (← value at_ fuel (← field b "Expr"))
+    | "Max", [a, b] => do
+      match ← value at_ fuel (← field a "Expr"), ← value at_ fuel (← field b "Expr") with
+      | .num u, .num v => return .num (if u > v then u else v)
+      | va, vb => return .expr (.Call .Max (← va.expr' at_) (← vb.expr' at_))
     | "Floor", [a] | "Ceil", [a] => do
       let e ← field a "Expr"
       match ← quotient at_ fuel e with
       | some (.num u, d) => return .num (if f == "Floor" then (u / d).floor else (u / d).ceil)
-      | some (.expr u, d) =>
-        return .expr (.Call (if f == "Floor" then .Floor else .Ceil) u (.Num (← natural "a divisor" d)))
+      | some (v, d) =>
+        return .expr (.Call (if f == "Floor" then .Floor else .Ceil) (← v.expr' at_)
+          (.Num (← natural "a divisor" d)))
       | none => match ← value at_ fuel e with
         | .num u => return .num (if f == "Floor" then u.floor else u.ceil)
-        | .expr e => return .expr e
+        | v => return .expr (← v.expr' at_)
     | "Abs", [a] => do
       match ← value at_ fuel (← field a "Expr") with
       | .num u => return .num u.abs
-      | .expr e => if at_.key then .error "abs stands in a key" else return .expr e
+      | _ => .error "abs of something that is not a constant"
     | "Used", [a] => poolCall at_ fuel .Used a
     | "Free", [a] => poolCall at_ fuel .Free a
     | "CachedIn", [a] => poolCall at_ fuel .CachedIn a
@@ -248,10 +272,10 @@ def quotient (at_ : Place) : Nat → Json → Read (Option (Val × Float))
           let va ← value at_ fuel a
           match va with
           | .num _ => return some (va, d)
-          | .expr _ =>
+          | _ =>
             if d > 0.0 && d == d.floor then return some (va, d)
             else .error s!"a divisor is not a positive whole number: {d}"
-        | .expr _ => .error "a divisor is not a constant"
+        | _ => .error "a divisor is not a constant"
       | _ => return none
     | _ => return none
 
@@ -279,7 +303,7 @@ def reference (at_ : Place) : Nat → Json → Read (Nat × Nat × Expr)
     | none => return (b, n, .Num 0)
     | some e => match ← value { at_ with key := false } fuel e with
       | .num x => return (b, n, .Num (← natural "an index" x))
-      | .expr e => return (b, n, e)
+      | v => return (b, n, ← v.expr' {})
 
 end
 
@@ -307,12 +331,6 @@ structure Scope where
   viaEngine : Nat → Bool
   /-- the statements that every turn runs first -/
   turn : List Json
-
-def simple (s : String) (k : Block) (tag : String) : Read Block :=
-  match tag with
-  | "End" => .ok .End
-  | "Join" => .error "a join"
-  | _ => .error s!"statement {s}{if (k matches .Done) then "" else ""}"
 
 def readHold (sc : Scope) (x : Json) (body k : Block) : Read Block := do
   if (field? x "lease").isSome then .error "a lease"
@@ -493,7 +511,7 @@ def readEngine (stages : List Json) (engine : Option Nat) : Read Engine := do
         | _ => .error "exclusive prefill"
       let budget ← match ← value {} depth (← field c "budget") with
         | .num x => natural "tokens cap" x
-        | .expr _ => .error "tokens cap is not a constant"
+        | _ => .error "tokens cap is not a constant"
       return {
         budget, serve
         chunk := ← expr { noSub := true } (← field c "chunk")
@@ -591,7 +609,7 @@ def readInput (j : Json) (horizon? : Option Json) : Read Input := do
       pure ({ init := List.replicate (← index "the batch" n) [] }, ← followedBy session init)
     | ("Renewal", g) =>
       match ← value {} depth g with
-      | .expr _ => .error "a drawn gap"
+      | .expr _ | .choice .. => .error "a drawn gap"
       | .num g =>
         let g ← natural "the gap" g
         if g = 0 then .error "a gap of 0"

@@ -3,7 +3,8 @@ import Main.Read
 # Writing a step trace
 
 One JSON object per run: the iterations (start, tokens of each served session in serving order,
-admitted and preempted sessions, free units of each pool), the observations in the order made, and
+admitted sessions with what
+each had cached, preempted sessions, free units of each pool), the observations in the order made, and
 what the run ended with.
 -/
 
@@ -22,7 +23,7 @@ def iteration (D : Deployment) (r : IterRec) : Json :=
   Json.mkObj [
     ("start", nat r.start),
     ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray),
-    ("admitted", nats r.admitted),
+    ("admitted", .arr (r.admitted.map fun (i, c) => nats [i, c]).toArray),
     ("preempted", nats r.preempted),
     ("free", .arr free.toArray)]
 

@@ -82,8 +82,9 @@ def maxPos : List Alloc → Nat
   | [] => 0
   | a :: as => if a.pos ≤ maxPos as then maxPos as else a.pos
 
-/-- Session `i` is admitted: it takes its units, its body is ready to run. -/
-def admit (D : Deployment) (m : Machine) (i left : Nat) : Machine :=
+/-- Session `i` leaves the queue of pool `p` and is admitted: it takes its units, its body is ready to
+run. Its header is read while it still waits. -/
+def admit (D : Deployment) (m : Machine) (p i left : Nat) : Machine :=
   match (m.at_ i).prog with
   | .Hold pools reuse body cache k =>
     let env := m.sessEnv D i left
@@ -93,6 +94,7 @@ def admit (D : Deployment) (m : Machine) (i left : Nat) : Machine :=
         | none => none
         | some e => some (e.eval env)) (needs env pools)
     let rec_ : HoldRec := ⟨allocs, false, cache, .Hold pools reuse body cache k⟩
+    let m := m.modPool p fun st => { st with queue := removeOne i st.queue }
     let m := takeAll D i caching allocs m
     let m := m.modSess i fun s =>
       { s with
@@ -124,16 +126,12 @@ def selected (D : Deployment) (m : Machine) (p left : Nat) : Option Nat :=
       if (m.at_ i).front then some i
       else some (leastKeys D m left keys i (keysOf (m.sessEnv D i left) keys) is)
 
-/-- Session `i` leaves the queue of pool `p` and is admitted. -/
-def admitFrom (D : Deployment) (m : Machine) (p i left : Nat) : Machine :=
-  admit D (m.modPool p fun st => { st with queue := removeOne i st.queue }) i left
-
 /-- Admits at pool `p` until nobody waits or the next one does not fit. -/
 def admitHeads (D : Deployment) (p : Nat) : Nat → Machine → Machine
   | 0, m => { m with outOfFuel := true }
   | fuel + 1, m => match selected D m p 0 with
     | none => m
-    | some i => if fits D m i 0 then admitHeads D p fuel (admitFrom D m p i 0) else m
+    | some i => if fits D m i 0 then admitHeads D p fuel (admit D m p i 0) else m
 
 /-- Admits at every pool that no engine serves, from pool number `p` on. -/
 def admitPools (D : Deployment) : List Pool → Nat → Machine → Machine

@@ -161,9 +161,10 @@ def admitWaiting (D : Deployment) (cap : Nat) : Nat → Machine → Machine
           | none => m
           | some i =>
             if fits D m i m.plan.left then
-              let m1 := admitFrom D m p i m.plan.left
+              let m1 := admit D m p i m.plan.left
+              let cached := Arr.at! (m1.at_ i).attrs D.slotCached
               let m2 := drain D instantFuel
-                { m1 with plan := { m1.plan with entered := m1.plan.entered ++ [i] } }
+                { m1 with plan := { m1.plan with entered := m1.plan.entered ++ [(i, cached)] } }
               match findJob i m2.jobs with
               | none => admitWaiting D cap fuel m2
               | some j => admitWaiting D cap fuel (serveJob D cap j m2).1

@@ -140,7 +140,7 @@ structure PoolRec where
 
 /-- The record of an iteration, written as it starts, its batch formed. `served` counts the tokens of
 the earlier iterations, `demand` what the residents could take if the budget were unlimited, `batch`
-the tokens of each served session in serving order. -/
+the tokens of each served session in serving order, `admitted` who was admitted with how much cached. -/
 structure IterRec where
   start : Nat := 0
   served : Nat := 0
@@ -154,7 +154,7 @@ structure IterRec where
   demand : Nat := 0
   arrived : Nat := 0
   batch : List (Nat × Nat) := []
-  admitted : List Nat := []
+  admitted : List (Nat × Nat) := []
   preempted : List Nat := []
   pools : List PoolRec := []
   deriving DecidableEq, Repr, Inhabited
@@ -173,12 +173,13 @@ structure Clock where
   last : IterRec := {}
   deriving DecidableEq, Repr, Inhabited
 
-/-- The iteration being built or run: its batch, the budget left, whom it preempted and admitted. -/
+/-- The iteration being built or run: its batch, the budget left, whom it preempted and whom it
+admitted with how much cached. -/
 structure Plan where
   batch : List Entry := []
   left : Nat := 0
   victims : List Nat := []
-  entered : List Nat := []
+  entered : List (Nat × Nat) := []
   preempts : Nat := 0
   deriving DecidableEq, Repr, Inhabited
 
