@@ -1,2 +1,3 @@
 import Serq.Exec
+import Serq.Claim
 /-! The library: everything that is built and audited. -/
