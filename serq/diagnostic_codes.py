@@ -173,6 +173,7 @@ CODES |= {
     "duplicate-input": "An instance file gives an input twice.",
     "inputs-on-ir": "Inputs and definitions are set on a program's text; an IR has none.",
     "no-horizon": "Nothing says how long to run.",
+    "not-a-program": "A file of another kind is given where program text is wanted.",
     "unreadable-file": "A file cannot be read, or is not UTF-8 text.",
     "unwritable-file": "An output file cannot be written; nothing of it is left behind.",
 }

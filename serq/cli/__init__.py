@@ -19,7 +19,9 @@ COMMANDS = {
     "check": "serq.cli.check",
     "ir": "serq.cli.ir",
     "target": "serq.cli.target",
+    "fmt": "serq.cli.fmt",
     "lean": "serq.cli.lean",
+    "oracle": "serq.cli.oracle",
 }
 """Command name → the module that has it as ``command``."""
 

@@ -61,7 +61,8 @@ def _too_tall(node: ast.Node) -> Diagnostic:
     )
 
 
-def _capped(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def capped(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The first of many diagnostics, and a line that says how many more there are."""
     if len(diagnostics) <= MAX_SHOWN:
         return diagnostics
     more = len(diagnostics) - MAX_SHOWN
@@ -108,7 +109,7 @@ def parse_recovering(
             diagnostics.append(_main_in_library(source, parsed.tokens))
         elif not library and module.main is None and not diagnostics:
             diagnostics.append(_no_main(source, parsed.tokens))
-    return module, _capped(diagnostics)
+    return module, capped(diagnostics)
 
 
 def parse(source: Source, *, library: bool = False) -> ast.Module:
@@ -132,5 +133,5 @@ def parse_instance(source: Source) -> ast.Instance:
 def _whole(source: Source, start: str) -> Any:
     parsed = parse_text(source, start)
     if parsed.diagnostics or parsed.tree is None:
-        raise SerqError(_capped(parsed.diagnostics))
+        raise SerqError(capped(parsed.diagnostics))
     return parsed.tree
