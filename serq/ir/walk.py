@@ -7,7 +7,6 @@ here loop; none of them recurses.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -132,7 +131,7 @@ def stmt_blocks(stmt: n.Stmt) -> list[tuple[str, int]]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two nodes say the same; numbers bit for bit (0 and −0 differ)."""
+    """Whether two nodes say the same: the same constructs with equal numbers."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()
@@ -146,9 +145,6 @@ def same(a: Any, b: Any) -> bool:
             stack.extend(zip(x, y, strict=True))
         elif is_dataclass(x):
             stack.extend((getattr(x, f.name), getattr(y, f.name)) for f in fields(x))
-        elif isinstance(x, float):
-            if struct.pack("d", x) != struct.pack("d", y):
-                return False
         elif x != y:
             return False
     return True
