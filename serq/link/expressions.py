@@ -17,12 +17,13 @@ from serq.lower.scope import (
     IndexValue,
     LaterBinding,
     Local,
+    Rules,
     ScheduleLetValue,
     Scope,
     SourceQueue,
     Substituted,
 )
-from serq.lower.tables import PoolFamily, Tables
+from serq.lower.tables import Engine, PoolFamily, Tables
 from serq.lower.uses import enter
 from serq.lower.vocabulary import (
     AGGREGATES,
@@ -49,12 +50,14 @@ class Expressions:
         tables: Tables,
         slots: dict[str, int],
         observes: dict[str, int],
+        owners: dict[str, Engine],
         source_map: SourceMap,
         faults: Faults,
     ) -> None:
         self.tables = tables
         self.slots = slots
         self.observes = observes
+        self.owners = owners
         self.map = source_map
         self.faults = faults
         self.references = References(tables, faults)
@@ -180,6 +183,9 @@ class Expressions:
     def _fold(self, fold: ast.Fold, scope: Scope) -> nodes.Expr:
         name = fold.var.name
         taken = self._taken(name)
+        local = scope.find(name)
+        if taken is None and isinstance(local, Substituted) and local.what == "argument":
+            taken = "a parameter"
         if taken is not None:
             self.faults.error(
                 "index-name-taken",
@@ -260,12 +266,15 @@ class Expressions:
         constant = self.tables.constants.get(name)
         if constant is not None:
             return nodes.Num(constant.value)
-        if name in BUILTIN or name in self.slots:
-            if place.rules is not None:
-                place.rules.reads(name, path.span, scope)
+        if place.rules is not None and self._is_attribute(name, place.rules):
+            own = place.rules.attribute(name, path.span, scope)
+            return nodes.Num(0.0) if own is None else nodes.Attr(self.slots[own])
+        if place.rules is None and name in self.slots:
             if name in self.tables.bindings and name not in BUILTIN:
                 return self._outside(name, path, scope)
-            return nodes.Attr(BUILTIN[name] if name in BUILTIN else self.slots[name])
+            if place.statement and name in self.owners:
+                return self._request_name(name, path, scope)
+            return nodes.Attr(self.slots[name])
         if place.engine is not None and name in place.engine.registers:
             return nodes.Reg(place.engine.registers[name])
         if name in CONTEXT:
@@ -276,6 +285,22 @@ class Expressions:
         if register is not None:
             return nodes.Reg(register)
         return self._unknown_name(name, path, scope)
+
+    def _is_attribute(self, name: str, rules: Rules) -> bool:
+        """Whether a bare name in an entry or a request can only be an attribute."""
+        return name in self.slots or name in rules.own or name in rules.hidden
+
+    def _request_name(self, name: str, path: ast.Path, scope: Scope) -> nodes.Expr:
+        engine = self.owners[name]
+        assert engine.request is not None
+        return self.fault(
+            "request-names",
+            f"`{name}` is the own name of the request of `{engine.name}`, and is read outside it",
+            path.span,
+            scope,
+            help=f"`mark` a moment in the request and read it as `{engine.name}.NAME`",
+            notes=(("the request is here", engine.request.span),),
+        )
 
     def _register(self, name: str) -> int | None:
         for number, (known, _, _) in enumerate(self.tables.registers):
@@ -302,7 +327,7 @@ class Expressions:
             case HeaderBinding(binding=binding):
                 return self.expr(binding.value.expr, binding.value.scope)
             case BodyBinding():
-                return nodes.Attr(self.slots[name])
+                return nodes.Attr(self.slots[local.binding.attribute])
             case ScheduleLetValue(value=closure):
                 return self.expr(closure.expr, closure.scope)
             case LaterBinding(reader=reader):
@@ -336,12 +361,15 @@ class Expressions:
                 path.span,
                 scope,
             )
+        rules = scope.place.rules
+        if rules is not None:
+            if not rules.dotted(name, path.span, scope):
+                return nodes.Num(0.0)
+            name = rules.prefix + name
         if name not in self.slots:
             head = path.parts[0].ident.name
-            known = {n: s for n, s in self.tables.attributes.items() if n.startswith(f"{head}.")}
+            known = {n: None for n in self.slots if n.startswith(f"{head}.")}
             return self._unknown("unknown-name", "value", name, path.span, scope, known)
-        if scope.place.rules is not None:
-            scope.place.rules.reads(name, path.span, scope)
         return nodes.Attr(self.slots[name])
 
     def _unknown_name(self, name: str, path: ast.Path, scope: Scope) -> nodes.Expr:
@@ -443,6 +471,9 @@ class Expressions:
             return None
         found = self.references.resolve(arg, scope, (kind,))
         if found is None:
+            return None
+        rules = found.scope.place.rules
+        if rules is not None and not rules.may_query(found.family, arg, scope):
             return None
         ref = self.ref(found)
         return nodes.PoolArg(ref) if kind == "pool" else nodes.StageArg(ref)

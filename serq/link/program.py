@@ -96,8 +96,9 @@ class Linker:
         tables.number_families()
         roots = (init, turn, session)
         slots, observes = _collect(roots)
+        self._check_uncalled(statements, slots, observes)
         declarations.names.attributes(tables)
-        link = Expressions(tables, slots, observes, self.map, self.faults)
+        link = self._expressions(statements, slots, observes, self.map)
         blocks = Blocks(link, self.map)
         blocks.roots(*roots)
         resources = Resources(tables, link)
@@ -144,6 +145,28 @@ class Linker:
             claims=claims,
             registers=resources.registers(),
         )
+
+    def _expressions(
+        self,
+        statements: Statements,
+        slots: dict[str, int],
+        observes: dict[str, int],
+        source_map: SourceMap,
+    ) -> Expressions:
+        owners = statements.requests.owners
+        return Expressions(statements.tables, slots, observes, owners, source_map, self.faults)
+
+    def _check_uncalled(
+        self, statements: Statements, slots: dict[str, int], observes: dict[str, int]
+    ) -> None:
+        """Link the entries and requests that nothing calls, for their faults alone."""
+        unused = statements.uncalled()
+        if not unused.statements:
+            return
+        more_slots, more_observes = dict(slots), dict(observes)
+        _extend(unused, more_slots, more_observes)
+        link = self._expressions(statements, more_slots, more_observes, SourceMap())
+        Blocks(link, SourceMap()).roots(unused)
 
     # --- the workload ---------------------------------------------------------------------------
 
@@ -233,10 +256,12 @@ class Linker:
         return tuple([slots[name] for name in hidden])
 
     def _share(self, tables: Tables, blocks: Blocks) -> nodes.Share | None:
-        if tables.share is None:
-            return None
         policy = {"maxmin": nodes.Share.MAX_MIN, "bottleneck": nodes.Share.BOTTLENECK}
-        return policy[tables.share.policy]
+        if tables.share is not None:
+            return policy[tables.share.policy]
+        if tables.relations:
+            return policy[tables.relations[0].policy]
+        return None
 
     # --- after linking --------------------------------------------------------------------------
 
@@ -258,6 +283,7 @@ class Linker:
         self.map.stages = {f.name: f.span for f in tables.stage_order}
         self.map.attributes = dict(tables.attributes)
         self.map.observations = dict(tables.observations)
+        self.map.marks = dict(tables.marks)
         self.map.gauges = {n: d.target.span for n, d in tables.gauges.items()}
         self.map.claims = {n: d.target.span for n, d in tables.claims.items()}
 
@@ -279,10 +305,14 @@ def _collect(roots: tuple[kernel.Block, ...]) -> tuple[dict[str, int], dict[str,
     slots = dict(BUILTIN)
     observes: dict[str, int] = {}
     for root in roots:
-        for statement in kernel.every(root):
-            match statement:
-                case kernel.Set(name=name) | kernel.Choose(name=name):
-                    slots.setdefault(name, len(slots))
-                case kernel.Observe(name=name):
-                    observes.setdefault(name, len(observes))
+        _extend(root, slots, observes)
     return slots, observes
+
+
+def _extend(block: kernel.Block, slots: dict[str, int], observes: dict[str, int]) -> None:
+    for statement in kernel.every(block):
+        match statement:
+            case kernel.Set(name=name) | kernel.Choose(name=name):
+                slots.setdefault(name, len(slots))
+            case kernel.Observe(name=name):
+                observes.setdefault(name, len(observes))

@@ -34,7 +34,7 @@ class Resources:
         decl = family.decl
         assert decl is not None
         what = f"pool `{family.name}`"
-        scope = Scope(None, place=Place(what, home=family.queue))
+        scope = Scope(None, place=Place(what))
         evict: nodes.Lru | nodes.EvictBy = nodes.Lru()
         preempt: nodes.NoPreempt | nodes.PreemptBy = nodes.NoPreempt()
         queue: tuple[nodes.Expr, ...] | None = None
@@ -127,7 +127,7 @@ class Resources:
             assert family.engine is not None
             return self.schedules.step(family.engine, member)
         assert family.argument is not None
-        scope = Scope(None, place=Place(f"stage `{family.name}`", home=family.queue))
+        scope = Scope(None, place=Place(f"stage `{family.name}`"))
         return nodes.Ps(self.link.expr(family.argument, scope))
 
     def registers(self) -> tuple[nodes.Register, ...]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from serq.diagnostics import Span
 from serq.ir import nodes
 from serq.link.expressions import Expressions
-from serq.lower.definitions import bind, subtree
+from serq.lower.definitions import bind
 from serq.lower.engine import CAP, EACH, EXECUTE, KEYS, PLAN
 from serq.lower.scope import Closure, HeaderBinding, Place, ScheduleLetValue, Scope, Substituted
 from serq.lower.tables import Engine
+from serq.lower.tree import subtree
 from serq.syntax import ast
 
 INF = float("inf")
@@ -65,7 +66,7 @@ class Schedules:
     # --- clauses --------------------------------------------------------------------------------
 
     def _scope(self, engine: Engine, clause: str) -> Scope:
-        place = Place(f"engine `{engine.name}`", engine, clause, engine.queue)
+        place = Place(f"engine `{engine.name}`", engine, clause)
         scope = Scope(None, place=place)
         if clause == EACH:
             for name, let in engine.lets.items():

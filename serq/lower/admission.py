@@ -35,20 +35,22 @@ class Admission:
 
     def hold(self, s: ast.HoldStmt, where: Where, out: Block) -> None:
         scope = where.scope
-        bindings = self.bind(s.bindings, scope)
+        bindings = self.bind(s.bindings, where)
         header = header_scope(scope, bindings)
         pools: list[Held] = []
         for taking in s.pools:
-            reference = self.statements.pool(taking.pool, where)
+            reference = self.statements.held_pool(taking.pool, where)
             if reference is None:
                 return
             reserve = None if taking.reserve is None else Closure(taking.reserve, header)
             pools.append(Held(reference, Closure(taking.units, header), reserve))
         reuse = None if s.reuse is None else Closure(s.reuse, header)
+        if where.rules is not None:
+            where.rules.check_header(header_closures(pools, reuse))
         cache = None if s.cache is None else Closure(s.cache, header)
         lease: tuple[kernel.Reference, Value] | None = None
         if s.lease is not None:
-            leased = self.statements.pool(s.lease.pool, where)
+            leased = self.statements.held_pool(s.lease.pool, where)
             if leased is None:
                 return
             lease = (leased, Closure(s.lease.time, header))
@@ -60,8 +62,9 @@ class Admission:
         self.finish(hold, where)
         out.statements.append(hold)
 
-    def bind(self, written: Iterable[ast.Binding], scope: Scope) -> list[Bound]:
+    def bind(self, written: Iterable[ast.Binding], where: Where) -> list[Bound]:
         """The bindings of a clause; each sees the ones before it."""
+        scope = where.scope
         bindings: list[Bound] = []
         items = list(written)
         for position, item in enumerate(items):
@@ -80,9 +83,10 @@ class Admission:
                     frames=scope.frames,
                 )
                 continue
-            self._name(item.target, scope)
+            self._name(item.target, where)
             value = Closure(item.value, scope.bind(names))
-            bindings.append(Bound(name, value, item.target.span))
+            prefix = "" if where.rules is None else where.rules.prefix
+            bindings.append(Bound(name, prefix + name, value, item.target.span))
             for read in reads(self.tables, value):
                 if isinstance(read, DrawRead):
                     self.faults.error(
@@ -95,9 +99,12 @@ class Admission:
                     )
         return bindings
 
-    def _name(self, ident: ast.Ident, scope: Scope) -> None:
+    def _name(self, ident: ast.Ident, where: Where) -> None:
         """A binding's name is its own."""
         name = ident.name
+        scope = where.scope
+        if where.rules is not None and name in where.rules.params:
+            where.rules.assign(ident, scope)
         self.statements.names.supplied(name, ident.span, "a binding")
         self.tables.bindings.setdefault(name, ident.span)
         if name in BUILTIN:
@@ -133,11 +140,13 @@ class Admission:
                     binding.span,
                     where.scope.frames,
                     where.side,
-                    binding.name,
+                    binding.attribute,
                     binding.value,
                     "binding",
                 )
             )
+            if where.rules is not None:
+                where.rules.definite.add(binding.name)
         hold.body.statements[:0] = sets
 
     def _read_in(self, body: Block) -> list[Bound]:
@@ -169,6 +178,14 @@ class Admission:
 
     def _is_value(self, name: str) -> bool:
         return name in self.tables.constants or name in self.tables.attributes
+
+
+def header_closures(pools: list[Held], reuse: Value | None) -> list[Closure]:
+    """The expressions of a header: units, reserves and reuse."""
+    values = [held.units for held in pools] + [h.reserve for h in pools if h.reserve is not None]
+    if reuse is not None:
+        values.append(reuse)
+    return [closure for value in values for closure in kernel.closures_of(value)]
 
 
 def header_scope(scope: Scope, bindings: list[Bound]) -> Scope:

@@ -8,10 +8,10 @@ from pathlib import Path as FilePath
 from serq.diagnostics import Source, Span
 from serq.lower.args import Inputs
 from serq.lower.constants import Constants
-from serq.lower.definitions import subtree
 from serq.lower.faults import Faults
 from serq.lower.libraries import Libraries
 from serq.lower.names import Names
+from serq.lower.queues import QueueDeclarations
 from serq.lower.scope import Place, Scope
 from serq.lower.tables import (
     Constant,
@@ -20,10 +20,10 @@ from serq.lower.tables import (
     Engine,
     Family,
     PoolFamily,
-    Queue,
     StageFamily,
     Tables,
 )
+from serq.lower.tree import subtree
 from serq.syntax import ast
 
 MAX_MEMBERS = 10_000
@@ -52,6 +52,7 @@ class Declarations:
         self.inputs = Inputs(self.tables, faults, sets, defs)
         self.libraries = Libraries(faults, base_dir)
         items = [*module.preamble, *(module.main or ())]
+        self.queues = QueueDeclarations(self)
         self.deferred: list[Callable[[], None]] = []
         self.later = {i.target.name: i.target.span for i in items if isinstance(i, ast.DefDecl)}
 
@@ -67,6 +68,8 @@ class Declarations:
         self.inputs.finish()
         self._check_owned_pools()
         self._check_sides()
+        self.queues.share()
+        self.names.finish()
         return self.tables
 
     def _item(self, item: ast.Item, *, inside: bool) -> None:
@@ -78,13 +81,13 @@ class Declarations:
             case ast.DefDecl():
                 self.define(item)
             case ast.PoolDecl():
-                self.pool(item, None)
+                self.pool(item)
             case ast.StageDecl():
                 self._stage(item)
             case ast.DeviceDecl():
-                self.device(item, None)
+                self.device(item)
             case ast.EngineDecl():
-                self.engine(item, None)
+                self.engine(item)
             case ast.WorkloadDecl():
                 if self.tables.workload is not None:
                     self._twice("workload", item.span, self.tables.workload.span)
@@ -101,17 +104,9 @@ class Declarations:
                 else:
                     self.tables.share = item
             case ast.QueueDecl():
-                self.faults.error(
-                    "not-supported",
-                    f"`queue {item.target.name}`: queues are not supported",
-                    item.target.span,
-                )
+                self.queues.queue(item)
             case ast.RelationDecl():
-                self.faults.error(
-                    "not-supported",
-                    f"`{item.verb}` relations between queues are not supported",
-                    item.span,
-                )
+                self.queues.relation(item)
             case ast.GaugeDecl():
                 if self.names.declare("gauge", item.target):
                     self.tables.gauges[item.target.name] = item
@@ -240,11 +235,24 @@ class Declarations:
 
     # --- pools ----------------------------------------------------------------------------------
 
-    def pool(self, item: ast.PoolDecl, queue: Queue | None) -> None:
+    def pool(self, item: ast.PoolDecl) -> None:
         """A pool of its own, or of a device or an engine declared above it."""
         name = item.target.name
         fresh = self.names.declare("pool", item.target)
         what = f"pool `{name}`"
+        self.options_once(item, what)
+        family = PoolFamily("pool", name, item.target.span, 1, False, decl=item, scope=self.root)
+        if item.owner is not None:
+            self._on_owner(item, item.owner, family)
+        else:
+            family.count = self.size(item.size, what)
+            family.family = item.size is not None
+        self.deferred.append(lambda: self.capacities(family, item))
+        if fresh:
+            self.add_pool(family)
+
+    def options_once(self, item: ast.PoolDecl, what: str) -> None:
+        """Report an option that a pool has twice."""
         seen: dict[type, Span] = {}
         for option in item.options:
             first = seen.setdefault(type(option), option.span)
@@ -255,17 +263,8 @@ class Declarations:
                     option.span,
                     notes=(("the first one is here", first),),
                 )
-        family = PoolFamily("pool", name, item.target.span, 1, False, decl=item, scope=self.root)
-        if item.owner is not None:
-            self._on_owner(item, item.owner, family)
-        else:
-            family.count = self.size(item.size, what)
-            family.family = item.size is not None
-        self.deferred.append(lambda: self._capacities(family, item))
-        if fresh:
-            self.add_pool(family)
 
-    def _capacities(self, family: PoolFamily, item: ast.PoolDecl) -> None:
+    def capacities(self, family: PoolFamily, item: ast.PoolDecl) -> None:
         """The cap and the block of a pool."""
         what = f"pool `{family.name}`"
         for option in item.options:
@@ -286,6 +285,13 @@ class Declarations:
 
     def _on_owner(self, item: ast.PoolDecl, path: ast.Path, family: PoolFamily) -> None:
         """``pool X on OWNER``: its capacity, its size and who admits it are the owner's."""
+        self.nothing_of_its_own(item, path)
+        owner = self._owner(path)
+        if owner is not None:
+            self.owned(item, path, family, *owner)
+
+    def nothing_of_its_own(self, item: ast.PoolDecl, path: ast.Path) -> None:
+        """Report a cap or a size that the owner gives."""
         name = item.target.name
         for option in item.options:
             if isinstance(option, ast.CapOption):
@@ -302,10 +308,17 @@ class Declarations:
                 item.size.span,
                 help=f"for N queues one engine admits, write `{name}[N] cap …;` in the engine",
             )
-        owner = self._owner(path)
-        if owner is None:
-            return
-        device, engine = owner
+
+    def owned(
+        self,
+        item: ast.PoolDecl,
+        path: ast.Path,
+        family: PoolFamily,
+        device: Device | None,
+        engine: Engine | None,
+    ) -> None:
+        """Give a pool the capacity of its device, or of its engine, and who admits it."""
+        name = item.target.name
         holder = engine if device is None else device
         assert holder is not None
         capacity = holder.capacities.get(name)
@@ -395,10 +408,9 @@ class Declarations:
 
     def _check_owned_pools(self) -> None:
         """Every capacity that a device or an engine declares is declared as a pool."""
-        owners: list[Device | Engine] = [
-            *self.tables.devices.values(),
-            *self.tables.engines.values(),
-        ]
+        self.check_owned([*self.tables.devices.values(), *self.tables.engines.values()])
+
+    def check_owned(self, owners: Sequence[Device | Engine]) -> None:
         for owner in owners:
             for name, capacity in owner.capacities.items():
                 if name not in owner.pools:
@@ -447,7 +459,7 @@ class Declarations:
             return
         stage.servers = int(value)
 
-    def device(self, item: ast.DeviceDecl, queue: Queue | None) -> None:
+    def device(self, item: ast.DeviceDecl) -> None:
         name = item.target.name
         fresh = self.names.declare("device", item.target)
         device = Device(
@@ -458,9 +470,17 @@ class Declarations:
             {},
             {},
         )
+        self.device_resources(item, device)
+        if fresh:
+            self.tables.devices[name] = device
+
+    def device_resources(self, item: ast.DeviceDecl, device: Device) -> None:
+        """The time resources and capacities of a device."""
+        name = device.name
         places: dict[str, Span] = {}
         for resource in item.resources:
             ident = resource.target
+            self.names.resource(ident)
             if ident.name in places:
                 self.faults.error(
                     "declared-twice",
@@ -484,10 +504,8 @@ class Declarations:
                 seen: set[str] = set()
                 for param in resource.params:
                     self.names.parameter(param, seen)
-        if fresh:
-            self.tables.devices[name] = device
 
-    def engine(self, item: ast.EngineDecl, queue: Queue | None) -> None:
+    def engine(self, item: ast.EngineDecl) -> None:
         ident = item.target
         if ident is None:
             self.faults.error(
@@ -517,6 +535,13 @@ class Declarations:
         if device is not None and device.engine is None:
             device.engine = engine
         self.engine_items(engine)
+        if engine.request is not None and engine.stage.family:
+            self.faults.error(
+                "request-of-family",
+                f"`{name}` is a family of engines, which has no `request`: a call would have to"
+                " pick a member",
+                engine.request.span,
+            )
         if fresh:
             self.tables.engines[name] = engine
             self.add_stage(stage)
@@ -568,6 +593,9 @@ class Declarations:
                     self._lets(engine, item)
                 case ast.RequestItem():
                     engine.request = item
+                    seen: set[str] = set()
+                    for param in item.params:
+                        self.names.parameter(param, seen)
         needs = {
             ast.TokensItem: "`tokens cap B;`, the tokens one iteration computes (`inf` for all)",
             ast.ScheduleItem: "`schedule { … }`, what each iteration does",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from serq.diagnostics import Span
 from serq.lower.faults import Faults, closest
-from serq.lower.tables import Tables
+from serq.lower.tables import Queue, Tables
 from serq.lower.vocabulary import BUILTIN, RESERVED_QUEUES, SUPPLIED, WORDS
 from serq.syntax import ast
 
@@ -32,6 +32,7 @@ class Names:
     faults: Faults
     taken: dict[str, tuple[str, Span]] = field(default_factory=dict)
     lets: dict[str, Span] = field(default_factory=dict)  # of schedules
+    locals: dict[str, dict[str, tuple[str, Span]]] = field(default_factory=dict)  # by queue
 
     def declare(self, kind: str, ident: ast.Ident) -> bool:
         """Take a name for a declaration; False when one of its kind has it already."""
@@ -68,6 +69,54 @@ class Names:
             return False
         self._collide(ident, wording, WORDING[first[0]], first[1])
         return True
+
+    def declare_local(self, queue: Queue, kind: str, ident: ast.Ident) -> bool:
+        """Take a name within a queue; it is shared only with what the queue's body reads bare."""
+        name = ident.name
+        wording = f"{WORDING[kind]} of queue `{queue.name}`"
+        self._supplied(ident, wording)
+        if name in BUILTIN:
+            self.faults.error(
+                "builtin-name",
+                f"`{name}` is a built-in attribute, and cannot be the name of {wording}",
+                ident.span,
+                help="rename the declaration",
+            )
+        if kind == "device" and name in WORDS:
+            self._word(ident, wording)
+        local = self.locals.setdefault(queue.name, {})
+        first = local.get(name)
+        if first is not None:
+            if first[0] == kind:
+                self.faults.error(
+                    "declared-twice",
+                    f"`{name}` is declared twice in queue `{queue.name}`",
+                    ident.span,
+                    notes=(("the first one is here", first[1]),),
+                )
+            else:
+                self._collide(ident, wording, WORDING[first[0]], first[1])
+            return False
+        local[name] = (kind, ident.span)
+        return True
+
+    def resource(self, ident: ast.Ident) -> None:
+        """A time resource or a capacity of a device, which `execute` calls like a function."""
+        self._supplied(ident, "a device's resource")
+        first = self.taken.get(ident.name)
+        if ident.name in WORDS:
+            self._word(ident, "a device's resource")
+        elif first is not None and first[0] == "definition":
+            self._collide(ident, "a device's resource", "a definition", first[1])
+
+    def finish(self) -> None:
+        """Check the names within queues against the definitions and constants of the program."""
+        for queue, local in self.locals.items():
+            for name, (kind, span) in local.items():
+                first = self.taken.get(name)
+                if first is not None and first[0] in ("definition", "constant"):
+                    wording = f"{WORDING[kind]} of queue `{queue}`"
+                    self._collide(ast.Ident(span, name), wording, WORDING[first[0]], first[1])
 
     def free_for_tool(self, span: Span) -> bool:
         """Whether the workload's own stage can be called ``tool``; reported if not."""
@@ -145,6 +194,12 @@ class Names:
             for name, place in group.items():
                 span = place if isinstance(place, Span) else place.target.span
                 self._attribute(name, wording, span, known)
+        for queue, local in self.locals.items():
+            for name, (kind, place) in local.items():
+                if name in tables.attributes:
+                    other = f"{WORDING[kind]} of queue `{queue}`"
+                    ident = ast.Ident(tables.attributes[name], name)
+                    self._collide(ident, "an attribute the program sets", other, place)
 
     def _attribute(
         self, name: str, wording: str, span: Span, known: dict[str, tuple[str, Span]]

@@ -46,11 +46,14 @@ class References:
         first = path.parts[0]
         name = first.ident.name
         local = scope.find(name)
-        if isinstance(local, Substituted):
+        if isinstance(local, Substituted) and local.what == "parameter":
             return self._argument(path, local, scope, kinds)
         if isinstance(local, SourceQueue):
-            return self._source(path, local, scope)
+            return self._source(path, local, scope, kinds)
         if len(path.parts) == 1:
+            own = self._own(name, scope, kinds)
+            if own is not None:
+                return self._of_member(own, first, path, scope)
             family = self._bare(name, scope, kinds)
             if family is None:
                 self._unknown(path, name, scope, kinds)
@@ -96,24 +99,110 @@ class References:
             return None
         return replace(found, index=Closure(index, scope))
 
-    def _source(self, path: ast.Path, local: SourceQueue, scope: Scope) -> Reference | None:
+    def _source(
+        self, path: ast.Path, local: SourceQueue, scope: Scope, kinds: tuple[str, ...]
+    ) -> Reference | None:
         """The pool the source of a `decode … from` leased for this request."""
-        self.faults.error("not-supported", "queues are not supported", path.span)
-        return None
+        name = local.queue.leased_pool()
+        if len(path.parts) > 1 or path.parts[0].index is not None or name is None:
+            self.faults.error(
+                "not-a-resource",
+                f"`{path.span.text}`: `{path.parts[0].ident.name}` is the pool that the request's"
+                " source leased, named alone",
+                path.span,
+                frames=scope.frames,
+            )
+            return None
+        if "pool" not in kinds:
+            self.faults.error(
+                "not-a-resource",
+                f"`{path.span.text}` is the pool that the request's source leased, not a stage",
+                path.span,
+                frames=scope.frames,
+            )
+            return None
+        return Reference(local.queue.pools[name], local.index, path.span, scope)
 
     def _bare(self, name: str, scope: Scope, kinds: tuple[str, ...]) -> Family | None:
-        home = scope.place.home
-        if home is not None and "pool" in kinds and name in home.pools:
-            return home.pools[name]
         if "pool" in kinds and name in self.tables.pools:
             return self.tables.pools[name]
         if "stage" in kinds and name in self.tables.stages:
             return self.tables.stages[name]
         return None
 
-    def _member(self, path: ast.Path, scope: Scope, kinds: tuple[str, ...]) -> Reference | None:
-        self._unknown(path, path.parts[0].ident.name, scope, kinds)
+    def _own(self, name: str, scope: Scope, kinds: tuple[str, ...]) -> Family | None:
+        """A pool of the queue whose entry this is, by its name within, or the queue's stage."""
+        home = scope.place.home
+        if home is None:
+            return None
+        if "pool" in kinds and name in home.pools:
+            return home.pools[name]
+        if "stage" in kinds and name == home.name:
+            return home.stage
         return None
+
+    def _of_member(
+        self, family: Family, part: ast.Part, path: ast.Path, scope: Scope
+    ) -> Reference | None:
+        """The member whose entry runs: the queue's own pools and stage take no index within."""
+        if part.index is not None:
+            self.faults.error(
+                "indexed-twice",
+                f"`{path.span.text}`: inside the queue, `{part.ident.name}` is the member's own and"
+                " takes no index",
+                path.span,
+                frames=scope.frames,
+            )
+            return None
+        return Reference(family, self.own_index(scope), path.span, scope)
+
+    def own_index(self, scope: Scope) -> Closure | None:
+        """The member whose entry runs, None for a queue that is no family."""
+        local = scope.find("self")
+        return local.value if isinstance(local, Substituted) else None
+
+    def _member(self, path: ast.Path, scope: Scope, kinds: tuple[str, ...]) -> Reference | None:
+        """``P.kv``, ``D[j].kv``, ``D[j].nic``: a queue's pool or NIC from outside."""
+        head = path.parts[0]
+        queue = self.tables.queues.get(head.ident.name)
+        if queue is None:
+            known = {q.name: q.span for q in self.tables.queues.values()}
+            near = closest(head.ident.name, known)
+            self.faults.error(
+                "unknown-queue",
+                f"there is no queue `{head.ident.name}`",
+                head.ident.span,
+                help=f"did you mean `{near}`?" if near else None,
+                notes=((f"`{near}` is declared here", known[near]),) if near else (),
+                frames=scope.frames,
+            )
+            return None
+        name = path.parts[1].ident.name
+        family: Family | None = queue.pools.get(name) if "pool" in kinds else None
+        if family is None and name == "nic" and "stage" in kinds:
+            family = queue.nic
+        if family is None:
+            what = " or ".join(kinds)
+            own = {n: p.span for n, p in queue.pools.items()}
+            near = closest(name, own)
+            self.faults.error(
+                f"unknown-{kinds[0]}" if len(kinds) == 1 else "unknown-resource",
+                f"queue `{queue.name}` has no {what} `{name}`",
+                path.parts[1].ident.span,
+                help=f"did you mean `{near}`?" if near and near != name else None,
+                notes=((f"`{queue.name}` is declared here", queue.span),),
+                frames=scope.frames,
+            )
+            return None
+        if path.parts[1].index is not None:
+            self.faults.error(
+                "index-of-member",
+                f"the index is the queue's: write `{queue.name}[…].{name}`",
+                path.parts[1].span,
+                frames=scope.frames,
+            )
+            return None
+        return Reference(family, _closure(head.index, scope), path.span, scope)
 
     def _unknown(self, path: ast.Path, name: str, scope: Scope, kinds: tuple[str, ...]) -> None:
         known: dict[str, Family] = {}

@@ -17,7 +17,7 @@ from serq.lower.faults import Frame, Frames
 from serq.syntax import ast
 
 if TYPE_CHECKING:
-    from serq.lower.tables import Engine, Queue
+    from serq.lower.tables import Engine, Family, Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,14 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Substituted:
-    """A name that stands for an expression: a parameter, ``self``, a time resource's parameter."""
+    """A name that stands for an expression.
+
+    ``what`` is ``parameter`` (of a definition or a time resource, which may stand for a pool or
+    stage too), ``argument`` (of an entry or a request, a value) or ``self``.
+    """
 
     value: Closure
-    what: str  # parameter, self
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Bound:
     """A binding of ``at admission``: an expression in the header, an attribute in the body."""
 
     name: str
+    attribute: str  # what the body reads it as
     value: Closure
     span: Span
 
@@ -105,13 +110,21 @@ Local = (
 
 
 class Rules(Protocol):
-    """What the statements of an entry or a request may read and set."""
+    """What the statements of an entry or a request may read and set (`serq.lower.rules`)."""
 
-    def reads(self, name: str, span: Span, scope: Scope) -> None:
-        """Report an attribute that may not be read here."""
+    prefix: str
+    own: frozenset[str]
+    hidden: frozenset[str]
 
-    def assigns(self, target: ast.Ident, scope: Scope) -> None:
-        """Report an attribute that may not be set here."""
+    def attribute(self, name: str, span: Span, scope: Scope) -> str | None: ...
+
+    def dotted(self, name: str, span: Span, scope: Scope) -> bool: ...
+
+    def assign(self, target: ast.Ident, scope: Scope) -> str: ...
+
+    def may_query(self, family: Family, path: ast.Path, scope: Scope) -> bool: ...
+
+    def may_hold(self, family: Family, span: Span, scope: Scope) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +133,8 @@ class Place:
 
     ``engine`` and ``clause`` are set in an engine's own clauses, where values have dotted names.
     ``home`` is the queue whose pools are read bare. ``rules`` restricts the attributes that may be
-    read and set (an entry sees its own).
+    read and set (an entry sees its own). ``statement`` says whether it is a statement of the
+    session, the server, an entry or a request, which may not read a request's own names.
     """
 
     what: str
@@ -128,6 +142,7 @@ class Place:
     clause: str = ""
     home: Queue | None = None
     rules: Rules | None = None
+    statement: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from serq.diagnostics import Span
 from serq.ir.nodes import Mode, Side
 from serq.lower import kernel
-from serq.lower.definitions import subtree
+from serq.lower.entries import load, release
 from serq.lower.kernel import Block, CostOf, Reference
-from serq.lower.scope import Closure
-from serq.lower.tables import StageFamily
+from serq.lower.scope import Closure, SourceQueue
+from serq.lower.tables import Relation, StageFamily
+from serq.lower.tree import subtree
 from serq.syntax import ast
 
 if TYPE_CHECKING:
@@ -36,12 +37,88 @@ class Serving:
                 where,
             )
             return
-        stages = self._stages(s, where)
+        if s.form == "transfer" and (s.source is None or s.destination is None):
+            self.statements.refuse(
+                "transfer-without-ends",
+                "a transfer says where the KV comes from and goes to: `from P to Q (n)`",
+                s.span,
+                where,
+            )
+            return
+        relation = self._relation(s, where)
+        stages = self._stages(s, where) if relation is None else self._nics(s, relation, where)
         if stages is None:
             return
+        if s.form == "transfer":
+            self._waits(stages, relation, s, where, out)
         self.run(stages, s, where, out)
         if s.form == "transfer":
             self.moved(s, where, out)
+
+    def _relation(self, s: ast.ServingStmt, where: Where) -> Relation | None:
+        """The relation whose copy a ``transfer`` without ``on`` is, in an entry with a source."""
+        if s.form != "transfer" or s.stages or s.index is not None or where.queue is None:
+            return None
+        for relation in self.tables.relations:
+            if relation.reader is where.queue:
+                return relation
+        return None
+
+    def _nics(self, s: ast.ServingStmt, relation: Relation, where: Where) -> list[Reference] | None:
+        """The two NICs of a copy: the source's member and the reader's."""
+        assert s.source is not None
+        name = s.source.parts[0].ident.name
+        local = where.scope.find(name)
+        if not isinstance(local, SourceQueue) or local.queue is not relation.source:
+            self.statements.refuse(
+                "copy-source",
+                f"a copy of `{relation.reader.name}` takes from the source of its entry,"
+                f" `from {relation.source.name}`",
+                s.source.span,
+                where,
+                notes=(("the relation is here", relation.span),),
+            )
+            return None
+        assert relation.source.nic is not None and relation.reader.nic is not None
+        head = _head(s)
+        own = self.statements.references.own_index(where.scope)
+        return [
+            Reference(relation.source.nic, local.index, head, where.scope),
+            Reference(relation.reader.nic, own, head, where.scope),
+        ]
+
+    def _waits(
+        self,
+        stages: list[Reference],
+        relation: Relation | None,
+        s: ast.ServingStmt,
+        where: Where,
+        out: Block,
+    ) -> None:
+        """The wait before a copy: the poster's, or that of each link named, in their order."""
+        head = _head(s)
+        if relation is not None:
+            poster = relation.poster
+            wait = poster.nic_latency
+            if wait is not None:
+                member = stages[0] if poster is relation.source else stages[1]
+                self._wait(wait, member.index, head, where, out)
+            return
+        for stage in stages:
+            queue = stage.family.queue if isinstance(stage.family, StageFamily) else None
+            if queue is not None and queue.latency is not None and stage.family is queue.stage:
+                self._wait(queue.latency, stage.index, head, where, out)
+
+    def _wait(
+        self, wait: StageFamily, index: Closure | None, span: Span, where: Where, out: Block
+    ) -> None:
+        stage = Reference(wait, index, span, where.scope)
+        assert wait.latency is not None
+        time = ast.Number(wait.span, wait.latency, wait.span.text)
+        work = CostOf((stage,), Closure(time, where.scope), span)
+        out.statements.append(
+            kernel.Run(span, where.scope.frames, where.side, [stage], Mode.PLAIN, work, None)
+        )
 
     def run(self, stages: list[Reference], s: ast.ServingStmt, where: Where, out: Block) -> None:
         """One job over the stages, its work the form's amount converted for them."""
@@ -52,22 +129,13 @@ class Serving:
 
     def moved(self, s: ast.ServingStmt, where: Where, out: Block) -> None:
         """``from P to Q (n)``: the tokens count as computed at ``Q``, and ``P`` is given back."""
-        if s.source is None or s.destination is None:
-            self.statements.refuse(
-                "transfer-without-ends",
-                "a transfer says where the KV comes from and goes to: `from P to Q (n)`",
-                s.span,
-                where,
-            )
-            return
-        into = self.statements.pool(s.destination.pool, where)
-        source = self.statements.pool(s.source, where)
+        assert s.source is not None and s.destination is not None
+        into = self.statements.held_pool(s.destination.pool, where)
+        source = self.statements.held_pool(s.source, where)
         if into is None or source is None:
             return
-        amount = CostOf((into,), Closure(s.destination.amount, where.scope), s.destination.span)
-        frames = where.scope.frames
-        out.statements.append(kernel.Load(s.span, frames, where.side, into, amount))
-        out.statements.append(kernel.Release(s.span, frames, where.side, source))
+        load(s.destination, into, s.span, where, out)
+        release(source, s.span, where, out)
 
     def _stages(self, s: ast.ServingStmt, where: Where) -> list[Reference] | None:
         if s.stages:
@@ -120,6 +188,16 @@ class Serving:
                 where,
                 help="declare the stage above the workload",
                 notes=(("the stage is declared here", below.span),),
+            )
+            return None
+        if s.form == "transfer" and where.queue is not None:
+            self.statements.refuse(
+                "no-relation",
+                f"this `transfer` names no stage, and `{where.queue.name}` reads from no queue",
+                head,
+                where,
+                help=f"declare `{where.queue.name} pull SOURCE share …;` below both queues, or"
+                " write `transfer on STAGE (…)`",
             )
             return None
         self.statements.refuse(

@@ -10,13 +10,17 @@ from serq.diagnostics import Span
 from serq.ir.nodes import Mode, Side
 from serq.lower import kernel
 from serq.lower.admission import Admission
+from serq.lower.constants import Constants
+from serq.lower.entries import Entries
 from serq.lower.faults import Faults, closest
-from serq.lower.kernel import BernoulliOf, Block, CostOf, Reference
+from serq.lower.kernel import BernoulliOf, Block, CostOf, NowAt, Reference
 from serq.lower.names import Names
 from serq.lower.references import EITHER, POOL, STAGE, References
+from serq.lower.request import Requests
+from serq.lower.rules import OwnRules
 from serq.lower.scope import Closure, Place, Scope
 from serq.lower.serving import Serving
-from serq.lower.tables import Tables
+from serq.lower.tables import Engine, PoolFamily, Queue, Tables
 from serq.lower.uses import enter
 from serq.syntax import ast
 
@@ -41,6 +45,9 @@ class Where:
     scope: Scope
     held: bool = False
     forked: bool = False
+    rules: OwnRules | None = None  # of the entry or request around
+    queue: Queue | None = None  # whose entry it is
+    engine: Engine | None = None  # whose request it is
 
     @property
     def served(self) -> bool:
@@ -56,8 +63,12 @@ class Statements:
         self.names = names
         self.faults = faults
         self.references = References(tables, faults)
+        self.constants = Constants(tables, faults)
+        self.hidden = hidden_names(tables)
         self.admission = Admission(self)
         self.serving = Serving(self)
+        self.entries = Entries(self)
+        self.requests = Requests(self)
         self.count = 0
 
     def program(self) -> tuple[Block, Block, Block]:
@@ -74,9 +85,11 @@ class Statements:
                 written = item.body
                 continue
             block = init if item.name == "init" else turn
-            where = Where(Side.WORKLOAD, item.name, Scope(None, place=Place(f"`{item.name}`")))
+            place = Place(f"`{item.name}`", statement=True)
+            where = Where(Side.WORKLOAD, item.name, Scope(None, place=place))
             self.block(item.body, where, block)
-        where = Where(Side.WORKLOAD, "session", Scope(None, place=Place("the session")))
+        place = Place("the session", statement=True)
+        where = Where(Side.WORKLOAD, "session", Scope(None, place=place))
         if written is not None:
             self.serving.supply_tool(written)
         if written is None:
@@ -136,11 +149,27 @@ class Statements:
         """``turn;``: the turn itself, then a fresh copy of the server's statements."""
         out.statements.append(kernel.Turn(span, where.scope.frames, Side.WORKLOAD))
         if self.tables.server is not None:
-            scope = Scope(None, place=Place("the server"))
-            server = Where(Side.SERVER, "server", scope, where.held, where.forked)
-            self.block(self.tables.server.body, replace(server, held=False, forked=False), out)
+            self.block(self.tables.server.body, self.nowhere(), out)
+
+    def nowhere(self) -> Where:
+        """The place of the server's statements."""
+        return Where(Side.SERVER, "server", Scope(None, place=Place("the server", statement=True)))
+
+    def uncalled(self) -> Block:
+        """Entries and requests that nothing calls, expanded so that their faults show."""
+        block = self.entries.check_uncalled()
+        block.statements += self.requests.check_uncalled().statements
+        return block
 
     def _end(self, s: ast.EndStmt, where: Where, out: Block) -> None:
+        if where.block in ("entry", "request"):
+            self.refuse(
+                "end-inside",
+                "`end` in an entry or a request: the server refuses a request, with `end;` there",
+                s.span,
+                where,
+            )
+            return
         if where.served and (where.held or where.forked):
             around = "hold" if where.held else "fork"
             why = (
@@ -172,22 +201,34 @@ class Statements:
                 help=f"write `set {name} = …;`",
             )
             return
-        self.assignable(s.target, where)
         value = Closure(s.value, where.scope)
+        attribute = self.assigned(s.target, where)
         out.statements.append(
-            kernel.Set(s.span, where.scope.frames, where.side, name, value, s.kind)
+            kernel.Set(s.span, where.scope.frames, where.side, attribute, value, s.kind)
         )
 
-    def assignable(self, target: ast.Ident, where: Where) -> None:
-        """Report a name that no statement may assign, and note the attribute."""
-        self.names.supplied(target.name, target.span, "an attribute")
-        if where.scope.place.rules is not None:
-            where.scope.place.rules.assigns(target, where.scope)
-        self.tables.attributes.setdefault(target.name, target.span)
+    def assigned(self, target: ast.Ident, where: Where) -> str:
+        """The attribute a statement assigns; reported if it may not be assigned here."""
+        name = target.name
+        self.names.supplied(name, target.span, "an attribute")
+        self.tables.attributes.setdefault(name, target.span)
+        owner = self.requests.is_foreign(name, where.rules)
+        if owner is not None:
+            assert owner.request is not None
+            self.refuse(
+                "request-names",
+                f"`{name}` is the own name of the request of `{owner.name}`, and is set outside it",
+                target.span,
+                where,
+                help="rename one of the two",
+                notes=(("the request is here", owner.request.span),),
+            )
+        return name if where.rules is None else where.rules.assign(target, where.scope)
 
     def _record(self, s: ast.CostRecordStmt, where: Where, out: Block) -> None:
-        name = s.target.name
-        self.names.supplied(name, s.target.span, "a record")
+        written = s.target.name
+        self.names.supplied(written, s.target.span, "a record")
+        name = written if where.rules is None else where.rules.assign(s.target, where.scope)
         first = self.tables.records.setdefault(name, s)
         seen: dict[str, Span] = {}
         if not s.fields:
@@ -215,7 +256,7 @@ class Statements:
                 continue
             seen[key] = item.resource.span
             slot = f"{name}.{key}"
-            self.tables.attributes.setdefault(slot, s.target.span)
+            self.tables.dotted.setdefault(slot, s.target.span)
             value = CostOf((reference,), Closure(item.value, where.scope), item.span)
             out.statements.append(
                 kernel.Set(s.span, where.scope.frames, where.side, slot, value, "Cost")
@@ -240,7 +281,7 @@ class Statements:
         self.admission.hold(s, where, out)
 
     def _amount(self, s: ast.GrowStmt | ast.LoadStmt, where: Where, out: Block) -> None:
-        pool = self.pool(s.pool, where)
+        pool = self.held_pool(s.pool, where)
         if pool is None:
             return
         kind = kernel.Grow if isinstance(s, ast.GrowStmt) else kernel.Load
@@ -248,7 +289,7 @@ class Statements:
         out.statements.append(kind(s.span, where.scope.frames, where.side, pool, amount))
 
     def _give_back(self, s: ast.DropStmt | ast.ReleaseStmt, where: Where, out: Block) -> None:
-        pool = self.pool(s.pool, where)
+        pool = self.held_pool(s.pool, where)
         if pool is None:
             return
         kind = kernel.Drop if isinstance(s, ast.DropStmt) else kernel.Release
@@ -260,7 +301,7 @@ class Statements:
             if s.stages
             else [self.own_stage(s.span, where)]
         )
-        growing = None if s.growing is None else self.pool(s.growing, where)
+        growing = None if s.growing is None else self.held_pool(s.growing, where)
         if any(stage is None for stage in stages) or (s.growing is not None and growing is None):
             return
         mode = {None: Mode.PLAIN, "prefill": Mode.PREFILL, "decode": Mode.DECODE}[s.mode]
@@ -278,6 +319,19 @@ class Statements:
 
     def own_stage(self, span: Span, where: Where) -> Reference | None:
         """The stage of the queue whose entry this is, for a ``run`` that names none."""
+        queue = where.queue
+        if queue is not None and queue.stage is not None:
+            head = Span(span.source, span.start, span.start + len("run"))
+            return Reference(queue.stage, self.references.own_index(where.scope), head, where.scope)
+        if queue is not None:
+            self.refuse(
+                "run-without-stage",
+                f"queue `{queue.name}` has no stage for a `run` that names none",
+                span,
+                where,
+                help="declare its `serve` or its engine above its entries",
+            )
+            return None
         self.refuse(
             "run-without-stage",
             "`run` names its stage outside a queue's entries: `run STAGE (…)`",
@@ -290,31 +344,49 @@ class Statements:
         guard: kernel.Value = Closure(s.guard, where.scope)
         if s.drawn:
             guard = BernoulliOf(Closure(s.guard, where.scope), s.guard.span)
+        before = self._definite(where)
         then = self.block(s.then, where)
+        after_then = self._definite(where)
+        self._forget(where, before)
         orelse = Block() if s.orelse is None else self.block(s.orelse, where)
+        self._forget(where, self._definite(where) & after_then)
         out.statements.append(
             kernel.Branch(s.span, where.scope.frames, where.side, guard, then, orelse)
         )
 
     def _while(self, s: ast.WhileStmt, where: Where, out: Block) -> None:
         guard = Closure(s.guard, where.scope)
-        body = self.block(s.body, where)
+        body = self._perhaps(s.body, where)
         out.statements.append(kernel.While(s.span, where.scope.frames, where.side, guard, body))
 
     def _loop(self, s: ast.LoopStmt, where: Where, out: Block) -> None:
-        body = self.block(s.body, where)
+        body = self._perhaps(s.body, where)
         out.statements.append(kernel.Loop(s.span, where.scope.frames, where.side, body))
 
     def _fork(self, s: ast.ForkStmt, where: Where, out: Block) -> None:
-        body = self.block(s.body, replace(where, forked=True))
+        body = self._perhaps(s.body, replace(where, forked=True))
         out.statements.append(kernel.Fork(s.span, where.scope.frames, where.side, body))
 
+    def _perhaps(self, block: ast.Block, where: Where) -> Block:
+        """A block that may not run, or not in this session: what it sets is not sure after it."""
+        before = self._definite(where)
+        body = self.block(block, where)
+        self._forget(where, before)
+        return body
+
+    def _definite(self, where: Where) -> set[str]:
+        return set() if where.rules is None else set(where.rules.definite)
+
+    def _forget(self, where: Where, names: set[str]) -> None:
+        if where.rules is not None:
+            where.rules.definite = names
+
     def _choose(self, s: ast.ChooseStmt, where: Where, out: Block) -> None:
-        self.assignable(s.var, where)
+        attribute = self.assigned(s.var, where)
         count = Closure(s.count, where.scope)
         keys: list[kernel.Value] = [Closure(key, where.scope) for key in s.keys]
         out.statements.append(
-            kernel.Choose(s.span, where.scope.frames, where.side, s.var.name, count, keys)
+            kernel.Choose(s.span, where.scope.frames, where.side, attribute, count, keys)
         )
 
     # --- sugar ----------------------------------------------------------------------------------
@@ -323,6 +395,9 @@ class Statements:
         self.serving.expand(s, where, out)
 
     def _engine_run(self, s: ast.EngineRunStmt, where: Where, out: Block) -> None:
+        if where.engine is not None:
+            self.requests.run(s, where, out)
+            return
         self.refuse(
             "request-only",
             f"`{s.mode}` is a statement only in an engine's `request`",
@@ -350,6 +425,15 @@ class Statements:
         )
 
     def _mark(self, s: ast.MarkStmt, where: Where, out: Block) -> None:
+        owner = where.queue or where.engine
+        if owner is not None:
+            name = f"{owner.name}.{s.target.name}"
+            self.tables.dotted.setdefault(name, s.target.span)
+            self.tables.marks.setdefault(name, s.target.span)
+            frames = where.scope.frames
+            now = NowAt(s.span, frames)
+            out.statements.append(kernel.Set(s.span, frames, where.side, name, now, "mark"))
+            return
         self.refuse(
             "mark-place",
             "`mark` stands in a queue's entry or an engine's request: it names a moment that the"
@@ -359,10 +443,14 @@ class Statements:
         )
 
     def _entry_call(self, s: ast.EntryCallStmt, where: Where, out: Block) -> None:
-        self.names.unknown("unknown-queue", "queue", s.queue.ident, {})
+        self.entries.call(s, where, out)
 
     def _call(self, s: ast.CallStmt, where: Where, out: Block) -> None:
         name = s.func.name
+        engine = self.tables.engines.get(name)
+        if engine is not None and engine.request is not None:
+            self.requests.call(engine, s, where, out)
+            return
         definition = self.tables.definitions.get(name)
         if definition is None:
             self._unknown_statement(s, where)
@@ -403,6 +491,27 @@ class Statements:
 
     def pool(self, path: ast.Path, where: Where) -> Reference | None:
         return self.references.resolve(path, where.scope, POOL)
+
+    def held_pool(self, path: ast.Path, where: Where) -> Reference | None:
+        """A pool that a statement allocates on: only a queue's entries act on its pools."""
+        found = self.pool(path, where)
+        if found is None:
+            return None
+        if where.rules is not None:
+            return found if where.rules.may_hold(found.family, path.span, where.scope) else None
+        owner = found.family.queue if isinstance(found.family, PoolFamily) else None
+        if owner is not None and owner is not where.queue:
+            self.refuse(
+                "holds-outside",
+                f"`{path.span.text}` is a pool of queue `{owner.name}`, and only its entries hold"
+                " it",
+                path.span,
+                where,
+                help=f"call an entry of `{owner.name}`",
+                notes=((f"`{owner.name}` is declared here", owner.span),),
+            )
+            return None
+        return found
 
     def stage(self, path: ast.Path, where: Where) -> Reference | None:
         return self.references.resolve(path, where.scope, STAGE)
@@ -445,6 +554,18 @@ class Statements:
         ast.AdmissionStmt: _admission_item,
         ast.CacheStmt: _cache_item,
     }
+
+
+def hidden_names(tables: Tables) -> frozenset[str]:
+    """The attributes that the workload hides from the scheduler."""
+    if tables.workload is None:
+        return frozenset()
+    return frozenset(
+        ident.name
+        for item in tables.workload.items
+        if isinstance(item, ast.HiddenItem)
+        for ident in item.names
+    )
 
 
 def _word(span: Span, word: str) -> Span:

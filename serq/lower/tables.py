@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from serq.diagnostics import Span
 from serq.lower.scope import Scope
+from serq.lower.tree import subtree
 from serq.syntax import ast
 
 
@@ -117,6 +118,7 @@ class Entry:
     verb: str
     item: ast.EntryItem
     queue: Queue
+    source: Queue | None  # of `decode (prompt) from P`
 
 
 @dataclass(slots=True)
@@ -126,7 +128,6 @@ class Queue:
     decl: ast.QueueDecl
     count: int
     family: bool
-    order: int
     roles: tuple[str, ...] = ()
     pools: dict[str, PoolFamily] = field(default_factory=dict)
     devices: dict[str, Device] = field(default_factory=dict)
@@ -135,8 +136,54 @@ class Queue:
     nic: StageFamily | None = None
     nic_latency: StageFamily | None = None
     latency: StageFamily | None = None
-    latency_value: float | None = None
     entries: list[Entry] = field(default_factory=list)
+
+    def entry(self, verb: str, source: Queue | None) -> Entry | None:
+        """The entry of that verb, and of that `from`."""
+        for entry in self.entries:
+            if entry.verb == verb and entry.source is source:
+                return entry
+        return None
+
+    def leased_pool(self) -> str | None:
+        """The pool of its own that its entries lease, by the name within."""
+        for entry in self.entries:
+            for name in leases(entry.item.body):
+                if name in self.pools:
+                    return name
+        return None
+
+
+def leases(block: ast.Block) -> Iterator[str]:
+    """The pools that the holds of a block lease by their bare names, in the order of the text."""
+    for node in subtree(block):
+        if isinstance(node, ast.HoldStmt) and node.lease is not None:
+            path = node.lease.pool
+            if len(path.parts) == 1 and path.parts[0].index is None:
+                yield path.parts[0].ident.name
+
+
+def always_leased(tables: Tables, block: ast.Block, pool: str) -> bool:
+    """Whether every way through a block leases the pool."""
+    return any(_leased(tables, statement, pool) for statement in block.statements)
+
+
+def _leased(tables: Tables, s: ast.Stmt, pool: str) -> bool:
+    match s:
+        case ast.HoldStmt():
+            path = s.lease.pool if s.lease is not None else None
+            if path is not None and len(path.parts) == 1 and path.parts[0].ident.name == pool:
+                return True
+            return always_leased(tables, s.body, pool)
+        case ast.BranchStmt(orelse=orelse) if orelse is not None:
+            return always_leased(tables, s.then, pool) and always_leased(tables, orelse, pool)
+        case ast.LoopStmt():
+            return always_leased(tables, s.body, pool)
+        case ast.CallStmt():
+            used = tables.definitions.get(s.func.name)
+            if used is not None and isinstance(used.body, ast.Block):
+                return always_leased(tables, used.body, pool)
+    return False
 
 
 @dataclass(slots=True)
@@ -174,6 +221,8 @@ class Tables:
     tool: StageFamily | None = None  # the workload's implicit stage
     attributes: dict[str, Span] = field(default_factory=dict)  # assigned anywhere, first place
     bindings: dict[str, Span] = field(default_factory=dict)  # of `at admission`, first place
+    dotted: dict[str, Span] = field(default_factory=dict)  # fields of records, and marks
+    marks: dict[str, Span] = field(default_factory=dict)
     observations: dict[str, Span] = field(default_factory=dict)
     records: dict[str, ast.CostRecordStmt] = field(default_factory=dict)
 

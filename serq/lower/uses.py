@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serq.diagnostics import Span
-from serq.lower.definitions import bind, subtree
+from serq.lower.definitions import bind
 from serq.lower.faults import Faults
 from serq.lower.scope import Closure, Scope
 from serq.lower.tables import Definition, Tables
+from serq.lower.tree import subtree
 from serq.lower.vocabulary import STATE_QUERIES
 from serq.lower.walk import CallRead, DrawRead, NameRead, reads
 from serq.syntax import ast
@@ -130,7 +131,9 @@ def assigned_names(tables: Tables, body: ast.Expr | ast.Block) -> dict[str, Span
 
 def _targets(node: ast.Node) -> Iterator[ast.Ident]:
     match node:
-        case ast.SetStmt(target=target) | ast.ChooseStmt(var=target):
+        case ast.SetStmt(target=target) | ast.CostRecordStmt(target=target):
+            yield target
+        case ast.ChooseStmt(var=target):
             yield target
         case ast.HoldStmt(bindings=bindings) | ast.AdmissionStmt(bindings=bindings):
             yield from (binding.target for binding in bindings)

@@ -134,3 +134,6 @@ ROLE_VERBS = {
     "link": "transfer",
 }
 """Role → the verb of its entries."""
+
+ROLE_PARAMETERS = {"route": 0, "prefill": 1, "decode": 1, "transfer": 1}
+"""Verb → how many parameters its entries take."""
