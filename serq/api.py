@@ -23,6 +23,7 @@ from serq.files import read_text
 from serq.ir import nodes
 from serq.ir.codec import from_json, to_json
 from serq.settings import Settings
+from serq.syntax.read import read_source
 
 if TYPE_CHECKING:
     from serq.interp.report import Report
@@ -80,11 +81,10 @@ def load(
         assert source is not None
         return _from_text(Source("<source>", source), None, given, need_horizon)
     name = os.fspath(path)
-    text = read_text(path, "program")
     directory = os.path.dirname(name)
     if name.endswith(".json"):
-        return _from_ir(text, name, directory, given)
-    return _from_text(Source(name, text), directory, given, need_horizon)
+        return _from_ir(read_text(path, "program"), name, directory, given)
+    return _from_text(read_source(path), directory, given, need_horizon)
 
 
 def check_values(given: Overrides) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,6 +20,8 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
     Raises `SerqError` (``unreadable-file``) for a file that cannot be read or is not UTF-8.
     """
     try:
+        if stat.S_ISCHR(os.stat(path).st_mode):  # /dev/zero has no end
+            raise OSError(errno.EINVAL, "it is a device, not a file")
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -90,7 +94,7 @@ def _make_directory(directory: Path, made: list[Path]) -> None:
 def _temporary(path: Path, write: Writer) -> Path:
     """A file beside ``path`` with its whole content, on the disk and not only in a buffer."""
     if path.is_dir():
-        raise IsADirectoryError(21, os.strerror(21))
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as out:

@@ -83,6 +83,7 @@ def test_files_that_cannot_be_read(tmp_path):
         (".", "directory"),
         ("binary.csv", "line 2"),
         ("a\0b", "null"),
+        ("../" * 40 + "dev/zero", "device"),
     ):
         with pytest.raises(SerqError, match="unreadable-file") as caught:
             read_trace(f"{tmp_path}/{name}")
