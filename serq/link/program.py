@@ -8,8 +8,10 @@ from pathlib import Path
 
 from serq.diagnostics import Diagnostic, SerqError, Source, Span
 from serq.ir import nodes
+from serq.ir.validate import validate
 from serq.link.blocks import Blocks
 from serq.link.expressions import Expressions, TooManyNodes
+from serq.link.issues import report
 from serq.link.resources import Resources
 from serq.link.source_map import SourceMap
 from serq.link.types import attribute_types
@@ -82,6 +84,9 @@ class Linker:
         if syntax:
             errors = [e for e in errors if e.code not in FOLLOW_UPS]
         errors = [*syntax, *errors]
+        if not errors and program is not None:
+            report(validate(program), self.map, self.faults)
+            errors = self.faults.errors
         if errors or program is None:
             raise SerqError(in_order(errors, self.source.name))
         return Linked(program, self.map, in_order(self.faults.warnings, self.source.name))
