@@ -281,3 +281,13 @@ CODES |= {
     "lean-setting": "The environment variable SERQ_LEAN has a value that means nothing.",
     "target-vllm": "A construct of the program has no counterpart in vLLM's scheduler.",
 }
+
+# --- the oracle: scenarios and vLLM's scheduler -------------------------------------------------
+CODES |= {
+    "oracle-answer": "A recorded answer of vLLM's scheduler is missing or not readable.",
+    "oracle-driver": "The process that drives vLLM's scheduler failed.",
+    "oracle-files": "The oracle's scenarios and driver are not part of this installation.",
+    "oracle-program": "The program lacks an input, an attribute or the engine a scenario needs.",
+    "oracle-setup": "vLLM's files could not be fetched or do not fit the driver.",
+    "scenario": "A scenario file does not follow its format, or asks for what cannot end.",
+}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serq.diagnostics import Diagnostic, SerqError
+from serq.interp.trace import read_trace
 
 POLICIES = ("fcfs", "priority")
 LIMIT = 1_000_000
@@ -45,7 +46,8 @@ class Scenario:
 
     ``num_blocks`` counts vLLM's null block, so ``num_blocks - 1`` blocks of ``block_size`` tokens
     can be handed out. ``chunk`` is the long-prefill cap: 0 for none, else a cap that holds while
-    more than one request runs or waits.
+    more than one request runs or waits. ``trace`` is the file whose rows became the sessions,
+    ``gap`` steps apart.
     """
 
     name: str
@@ -57,6 +59,8 @@ class Scenario:
     chunk: int = 0
     prefix_caching: bool = False
     policy: str = "fcfs"
+    trace: Path | None = None
+    gap: int = 0
     about: str = field(default="", compare=False)
 
     @cached_property
@@ -74,9 +78,10 @@ class Scenario:
         return (self.num_blocks - 1) * self.block_size
 
     def to_json(self) -> dict[str, Any]:
-        """The scenario as its file has it: sessions of one plain turn as ``requests``.
+        """The scenario as a file has it, a trace written out.
 
-        Requests are numbered before sessions, so a mixture that starts otherwise stays sessions.
+        Sessions of one plain turn are ``requests`` when all are: a file's requests are numbered
+        before its sessions, so a mixture stays sessions.
         """
         out: dict[str, Any] = {"about": self.about} if self.about else {}
         out |= {
@@ -152,6 +157,8 @@ _TOP: Mapping[str, tuple[type, Any]] = {
     "chunk": (int, 0),
     "prefix_caching": (bool, False),
     "policy": (str, "fcfs"),
+    "trace": (str, ""),
+    "gap": (int, 0),
     "requests": (list, []),
     "sessions": (list, []),
 }
@@ -226,8 +233,13 @@ class _Reader:
         return all(found[name] is not None for name in known)
 
 
-def parse(document: object, name: str = "scenario", where: str = "scenario") -> Scenario:
-    """The scenario a JSON document describes; raises `SerqError` with all its faults."""
+def parse(
+    document: object, name: str = "scenario", where: str = "scenario", base: Path | None = None
+) -> Scenario:
+    """The scenario a JSON document describes; raises `SerqError` with all its faults.
+
+    A trace's path is relative to ``base``, the scenario's directory.
+    """
     read = _Reader(where)
     top = read.fields(document, "", _TOP)
     sessions: list[Session] = []
@@ -244,8 +256,16 @@ def parse(document: object, name: str = "scenario", where: str = "scenario") -> 
             read.fault(at, "a session has a turn at least")
         if turns:
             sessions.append(Session(turns, one["arrive"], one["priority"]))
-    if not top["requests"] and not top["sessions"]:
-        read.fault("", "a scenario has a request or a session at least")
+    trace = (base or Path()) / top["trace"] if top["trace"] else None
+    if trace is None:
+        if not top["requests"] and not top["sessions"]:
+            read.fault("", "a scenario has a request or a session at least")
+        if top["gap"]:
+            read.fault("gap", "a gap is between the sessions of a trace, and there is none")
+    elif top["requests"] or top["sessions"]:
+        read.fault("trace", "a scenario has a trace or requests and sessions, not both")
+    else:
+        sessions = _replayed(read, trace, top["gap"])
     if top["policy"] not in POLICIES:
         read.fault("policy", f"unknown policy `{top['policy']}`", f"one of {', '.join(POLICIES)}")
     if read.faults:
@@ -260,6 +280,8 @@ def parse(document: object, name: str = "scenario", where: str = "scenario") -> 
         chunk=top["chunk"],
         prefix_caching=top["prefix_caching"],
         policy=top["policy"],
+        trace=trace,
+        gap=top["gap"],
         about=top["about"],
     )
     for place, message, help in _impossible(scenario):
@@ -276,6 +298,29 @@ def _turns(read: _Reader, given: list[object], at: str) -> tuple[Turn, ...]:
         if read.complete(one, _TURN):
             turns.append(Turn(one["prompt"], one["out"], one["think"], one["prefix"]))
     return tuple(turns)
+
+
+def _replayed(read: _Reader, trace: Path, gap: int) -> list[Session]:
+    """The sessions of a trace: a turn shares the prompt of the one before, or nothing if forced."""
+    sessions: list[Session] = []
+    for s, rows in enumerate(read_trace(trace)):
+        turns: list[Turn] = []
+        before = 0
+        for t, row in enumerate(rows):
+            if not all(0 <= x <= LIMIT and x == int(x) for x in row) or min(row[:2]) < 1:
+                read.fault(
+                    "trace",
+                    f"{trace.name}, session {s}, turn {t}: new and out are whole numbers from 1, "
+                    "think and forced from 0",
+                )
+                continue
+            new, out, think, forced = (int(x) for x in row)
+            last = t + 1 == len(rows)
+            shared = 0 if forced else min(before, new)
+            turns.append(Turn(new, out, 0 if last else think, shared))
+            before = new
+        sessions.append(Session(tuple(turns), s * gap))
+    return sessions
 
 
 def _impossible(scenario: Scenario) -> Iterator[tuple[str, str, str | None]]:
@@ -310,4 +355,4 @@ def load(path: Path) -> Scenario:
         raise SerqError.of("cannot-read", f"{path}: {fault.strerror}", where=str(path)) from fault
     except (json.JSONDecodeError, UnicodeDecodeError) as fault:
         raise SerqError.of("scenario", f"not JSON: {fault}", where=str(path)) from fault
-    return parse(document, path.stem, str(path))
+    return parse(document, path.stem, str(path), path.parent)
