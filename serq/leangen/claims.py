@@ -167,10 +167,10 @@ class _Claims:
                     self.log.out("arrival.Batch", f"a family has at most {SESSIONS} sessions")
                 return "w.gaps = none"
             case ir.Poisson():
-                return "∃ gs, w.gaps = some gs ∧ gs.length = w.init.length"
+                return "(∃ gs, w.gaps = some gs ∧ gs.length = w.init.length)"
             case ir.Renewal(gap):
                 if is_drawn(gap):
-                    return "∃ gs, w.gaps = some gs ∧ gs.length = w.init.length"
+                    return "(∃ gs, w.gaps = some gs ∧ gs.length = w.init.length)"
                 step = self.parts.translate.natural_constant(gap, "arrival.Renewal", "the gap")
                 if step is None:
                     return None

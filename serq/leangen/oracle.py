@@ -32,18 +32,23 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One iteration: its start, tokens by session, admissions, preemptions, units of memory."""
+    """One iteration: its start, tokens by session, admissions with what was cached of each,
+    preemptions, units of memory."""
 
     start: int
     batch: tuple[Pair, ...]
-    admitted: tuple[int, ...]
+    admitted: tuple[Pair, ...]
     preempted: tuple[int, ...]
     used: int
 
     def __str__(self) -> str:
-        batch = ", ".join(f"({s}, {n})" for s, n in self.batch)
-        lists = (f"[{', '.join(map(str, part))}]" for part in (self.admitted, self.preempted))
-        return f"({self.start}, [{batch}], {', '.join(lists)}, {self.used})"
+        batch, admitted = _pairs(self.batch), _pairs(self.admitted)
+        preempted = ", ".join(map(str, self.preempted))
+        return f"({self.start}, {batch}, {admitted}, [{preempted}], {self.used})"
+
+
+def _pairs(pairs: tuple[Pair, ...]) -> str:
+    return "[" + ", ".join(f"({a}, {b})" for a, b in pairs) + "]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ def of_scenario(name: str) -> Evaluation:
         StepRow(
             start=step.step - 1,
             batch=tuple((session[r], n) for r, n in step.tokens),
-            admitted=tuple(session[r] for r, _ in step.admitted),
+            admitted=tuple((session[r], cached) for r, cached in step.admitted),
             preempted=tuple(session[r] for r in step.preempted),
             used=int(built.pools[memory].cap - step.free * block),
         )
@@ -110,8 +115,8 @@ def of_scenario(name: str) -> Evaluation:
         sources=f"`oracle/{name}.json`, `oracle/recorded/{recorded.name}` and "
         f"`examples/{chosen.parent.name}/{chosen.name}`",
         sentence="The run of the program is what vLLM's scheduler does: every request's times, and "
-        "in every step the\ntokens in serving order, the admissions, the preemptions and the KV "
-        "cache in use.",
+        "in every step the\ntokens in serving order, the admissions with what was cached, the "
+        "preemptions and the KV cache in\nuse.",
         program=built,
         horizon=max(r.done or 0 for r in answer.requests) + 5,
         observed=_request_times(answer, built),

@@ -74,7 +74,7 @@ def over_machine(e: lean.Expr) -> str:
         case lean.CtxVar(Ctx.NOW):
             return "m.now"
         case lean.Agg(aggregate, observe):
-            return f"{AGGREGATES[aggregate]} (values m {observe})"
+            return f"{AGGREGATES[aggregate]} m {observe}"
     raise TypeError(f"{e} stands in no claim at the end")
 
 

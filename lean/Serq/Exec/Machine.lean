@@ -15,7 +15,7 @@ structure Alloc where
   pool : Nat
   units : Nat
   pos : Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- An active hold; `stmt` is its statement, to be executed again after a preemption. -/
 structure HoldRec where
@@ -23,20 +23,20 @@ structure HoldRec where
   grown : Bool
   cache : Option Expr
   stmt : Block
-  deriving DecidableEq, Repr, Inhabited
+  deriving Inhabited
 
 /-- What stands below the running block: the rest of an enclosing block, or the end of a hold. -/
 inductive Frame
   | seq (k : Block)
   | hold (rec : HoldRec) (k : Block)
-  deriving DecidableEq, Repr, Inhabited
+  deriving Inhabited
 
 /-- What a session does: it has not arrived, runs commands, waits for admission, has a job at the
 engine, is in service at a delay or fifo stage until event `seq`, waits for a fifo server, or has
 ended. -/
 inductive Status
   | unborn | ready | queued | engine | serving (seq : Nat) | waiting | ended
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- The admission number of a session that was never admitted: it stands behind all others. -/
 def neverAdmitted : Nat := 18446744073709551615
@@ -55,7 +55,6 @@ structure Sess where
   joined : Nat
   front : Bool
   snap : Array Nat
-  deriving DecidableEq, Repr
 
 instance : Inhabited Sess := ⟨⟨0, #[], none, .Done, [], .ended, 0, 0, false, #[]⟩⟩
 
@@ -66,7 +65,7 @@ structure CacheEntry where
   size : Nat
   last : Nat
   seq : Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- The state of a pool: allocated units, cached prefixes, holders in admission order, waiting
 sessions in the order they joined. -/
@@ -75,13 +74,13 @@ structure PoolSt where
   entries : List CacheEntry := []
   holders : List Nat := []
   queue : List Nat := []
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- The state of a fifo stage: busy servers, and who waits with how much work. -/
 structure StageSt where
   busy : Nat := 0
   waiting : List (Nat × Nat) := []
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- A resident of the engine. `adm` is its session's admission number. -/
 structure Job where
@@ -90,7 +89,7 @@ structure Job where
   mode : Mode
   left : Nat
   growing : Option Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- What an iteration gives one resident, whether its run ends with it, the pool that it computes
 into, and what the iteration's cost reads of it: the units it holds on the engine's memory and, for a
@@ -103,7 +102,7 @@ structure Entry where
   growing : Option Nat
   kv : Nat
   attn2 : Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- The end of a service at a delay or fifo stage. -/
 structure Due where
@@ -111,7 +110,7 @@ structure Due where
   seq : Nat
   owner : Nat
   stage : Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- An observation. -/
 structure Obs where
@@ -119,7 +118,7 @@ structure Obs where
   serial : Nat
   time : Nat
   value : Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- What a batch consists of; `attention2` is twice the attention work. -/
 structure IterStats where
@@ -129,14 +128,14 @@ structure IterStats where
   kvDecode : Nat := 0
   kvPrefill : Nat := 0
   attention2 : Nat := 0
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- A pool as an iteration starts. -/
 structure PoolRec where
   queued : Nat
   holders : Nat
   used : Nat
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
 
 /-- The record of an iteration, written as it starts, its batch formed. `served` counts the tokens of
 the earlier iterations, `demand` what the residents could take if the budget were unlimited, `batch`
@@ -157,7 +156,10 @@ structure IterRec where
   admitted : List (Nat × Nat) := []
   preempted : List Nat := []
   pools : List PoolRec := []
-  deriving DecidableEq, Repr, Inhabited
+  deriving DecidableEq, Inhabited
+
+/-- Pool `p` as the iteration starts. -/
+def IterRec.pool (r : IterRec) (p : Nat) : PoolRec := Lst.nth default r.pools p
 
 /-- Time and what only events change: the clock, the next arrival (time, event number) and the gaps
 after it, how many sessions have arrived, the end of the running iteration (time, event number), the
@@ -171,7 +173,7 @@ structure Clock where
   served : Nat := 0
   iters : Nat := 0
   last : IterRec := {}
-  deriving DecidableEq, Repr, Inhabited
+  deriving Inhabited
 
 /-- The iteration being built or run: its batch, the budget left, whom it preempted and whom it
 admitted with how much cached. -/
@@ -181,7 +183,7 @@ structure Plan where
   victims : List Nat := []
   entered : List (Nat × Nat) := []
   preempts : Nat := 0
-  deriving DecidableEq, Repr, Inhabited
+  deriving Inhabited
 
 /-- The state of a deployment. `dues` are the services in progress, earliest first; `obs` the
 observations, latest first; `outOfFuel` says that some recursion was cut short, so that nothing may
@@ -201,7 +203,6 @@ structure Machine where
   nextEvent : Nat
   rejected : Nat
   outOfFuel : Bool
-  deriving DecidableEq, Repr
 
 instance : Inhabited Machine :=
   ⟨{}, {}, #[], [], [], [], [], [], [], 0, 0, 0, 0, false⟩
@@ -313,7 +314,9 @@ def stageQuery (D : Deployment) (m : Machine) (left : Nat) (f : Fun) (s : Nat) :
     | .Step => m.jobs.length
     | _ => countAt s m.dues + (m.stage s).waiting.length
   | .Busy => match D.stage s with
-    | .Step => m.plan.batch.length
+    | .Step => match m.clock.iterEnd with
+      | none => 0
+      | some _ => m.plan.batch.length
     | _ => countAt s m.dues
   | .Work => match D.stage s with
     | .Step => sumLeft m.jobs
