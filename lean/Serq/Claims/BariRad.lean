@@ -37,7 +37,7 @@ def family_token_rate (w : Workload) : Prop :=
 /-- The node never serves more than one token in tlin / bcol + tnl of time: Theorem 1, the
 capacity of a node. -/
 def token_rate : Prop :=
-  EveryIteration deployment family_token_rate prog fun r : IterRec =>
+  EveryIteration deployment prog family_token_rate fun r : IterRec =>
     r.served * 4640 ≤ 128 * r.start
 
 /-- The workloads of claim `optimal_tiling`. -/
@@ -50,7 +50,7 @@ def family_optimal_tiling (w : Workload) : Prop :=
 /-- Every batch fills its tile, unless everybody at the node decodes and fewer than a tile do:
 optimal GeMM tiling, section 4.2. -/
 def optimal_tiling : Prop :=
-  EveryIteration deployment family_optimal_tiling prog fun r : IterRec =>
+  EveryIteration deployment prog family_optimal_tiling fun r : IterRec =>
     r.tokens = 128 ∨ r.decoders = r.residents
 
 end Serq.Claims.BariRad

@@ -36,8 +36,9 @@ def family_not_work_conserving (w : Workload) : Prop :=
 /-- Some batch is not full although there is work for a full one: FasterTransformer's batching is
 not work-conserving, which is why it can be unstable below capacity (section 4). -/
 def not_work_conserving : Prop :=
-  ∃ n, SomeIteration deployment (fun w => family_not_work_conserving w ∧ w.init.length = n) prog fun r : IterRec =>
-    r.start < (n + 1) * 46750 ∧ (r.demand ≥ 128 ∧ r.tokens < 128)
+  ∃ n, SomeIteration deployment prog (fun w => family_not_work_conserving w ∧ w.init.length = n)
+    fun r : IterRec =>
+      r.start < (n + 1) * 46750 ∧ (r.demand ≥ 128 ∧ r.tokens < 128)
 
 /-- The workloads of claim `token_rate`. -/
 def family_token_rate (w : Workload) : Prop :=
@@ -48,7 +49,7 @@ def family_token_rate (w : Workload) : Prop :=
 /-- The engine never serves faster than one full batch in the time of a full batch: Theorem 2(a),
 which holds of every scheduler. -/
 def token_rate : Prop :=
-  EveryIteration deployment family_token_rate prog fun r : IterRec =>
+  EveryIteration deployment prog family_token_rate fun r : IterRec =>
     r.served * 4675 ≤ 128 * r.start
 
 end Serq.Claims.DaiFastertransformer

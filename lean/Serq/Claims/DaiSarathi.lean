@@ -35,7 +35,7 @@ def family_work_conserving (w : Workload) : Prop :=
 /-- Every batch is full, or it holds all there is to do: Sarathi-Serve is work-conserving,
 conditions (8) and (9) of section 4. -/
 def work_conserving : Prop :=
-  EveryIteration deployment family_work_conserving prog fun r : IterRec =>
+  EveryIteration deployment prog family_work_conserving fun r : IterRec =>
     r.demand < 128 ∨ r.tokens = 128
 
 /-- The workloads of claim `token_rate`. -/
@@ -47,7 +47,7 @@ def family_token_rate (w : Workload) : Prop :=
 /-- The engine never serves faster than one full batch in the time of a full batch: Theorem 2(a),
 no scheduler is stable at a higher load. -/
 def token_rate : Prop :=
-  EveryIteration deployment family_token_rate prog fun r : IterRec =>
+  EveryIteration deployment prog family_token_rate fun r : IterRec =>
     r.served * 4675 ≤ 128 * r.start
 
 /-- The workloads of claim `bounded`. -/
@@ -59,7 +59,7 @@ def family_bounded (w : Workload) : Prop :=
 /-- The work that has arrived and is not served never exceeds 129 requests' worth of tokens:
 Theorem 2(b) for this arrival process, at the largest load that can be stable. -/
 def bounded : Prop :=
-  EveryIteration deployment family_bounded prog fun r : IterRec =>
+  EveryIteration deployment prog family_bounded fun r : IterRec =>
     r.arrived * 1280 ≤ r.served + 165120
 
 end Serq.Claims.DaiSarathi

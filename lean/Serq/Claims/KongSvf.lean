@@ -40,12 +40,12 @@ def family_queueing_bound (w : Workload) : Prop :=
 /-- The waiting times, times M - P, are at most twice the volumes ahead of everybody in order of
 volume: Lemma A.2 summed over the requests, from which Theorem 3.2 follows. -/
 def queueing_bound : Prop :=
-  AtEnd deployment family_queueing_bound prog fun m : Machine =>
+  AtEnd deployment prog family_queueing_bound fun m : Machine =>
     17500 * (total m 2 - total m 0) ≤ 2 * (prefixTotal m 1 - total m 1)
 
 /-- No difference in claim `queueing_bound` is cut off at 0. -/
 def queueing_bound_no_truncation : Prop :=
-  AtEnd deployment family_queueing_bound prog fun m : Machine =>
+  AtEnd deployment prog family_queueing_bound fun m : Machine =>
     total m 0 ≤ total m 2 ∧ total m 1 ≤ prefixTotal m 1
 
 end Serq.Claims.KongSvf
