@@ -1,3 +1,10 @@
 import Serq.Exec
 import Serq.Claim
+import Serq.Thm.Serve
+import Serq.Thm.Evict
+import Serq.Thm.Fill
+import Serq.Thm.ServeBatch
+import Serq.Oracle
+import Serq.Claims
+import Serq.ClaimsProved
 /-! The library: everything that is built and audited. -/

@@ -67,9 +67,11 @@ partial def visit (env : Environment) (n : Name) : StateM Memo (List Name) := do
     modify (·.insert n l)
     return l
 
-/-- What a constant must not be: code that the kernel does not see. -/
+/-- What a constant must not be: code that the kernel does not see. (`_unsafe_rec` is how the compiler
+names the code of a definition by recursion.) -/
 def unseen (env : Environment) (n : Name) (c : ConstantInfo) : Option String :=
-  if c.isUnsafe then some "unsafe"
+  if (n matches .str _ "_unsafe_rec") then none
+  else if c.isUnsafe then some "unsafe"
   else if c.isPartial then some "partial"
   else if (Compiler.implementedByAttr.getParam? env n).isSome then some "implemented_by"
   else if isExtern env n then some "extern"

@@ -76,27 +76,26 @@ def attn2Of (mode : Mode) (t x : Nat) : Nat :=
   | .Prefill => t * (2 * x - t)
   | _ => 0
 
-/-- Serves one resident. The second part is false when the iteration's serving ends with it. -/
+/-- Serves one resident, unless this iteration has preempted it. The second part is false when the
+iteration's serving ends with it. -/
 def serveJob (D : Deployment) (cap : Nat) (j : Job) (m : Machine) : Machine × Bool :=
-  match (m.at_ j.owner).status with
-  | .engine =>
-    if excluded D m j then (m, true)
-    else
-      let w := want cap j
-      let t := if w ≤ m.plan.left then w else m.plan.left
-      if t = 0 then (m, true)
-      else match j.growing with
-        | none => (schedule D m j t (attn2Of j.mode t t), true)
-        | some p => match innermost p (m.at_ j.owner).stack with
-          | none => (m, true)
-          | some a =>
-            let x := a.pos + t
-            if x ≤ a.units then (schedule D m j t (attn2Of j.mode t x), true)
-            else match grow D p j.owner (roundUp (D.pool p).block x - a.units)
-                (m.jobs.length + 1) m with
-              | (m', true) => (schedule D m' j t (attn2Of j.mode t x), true)
-              | (m', false) => (m', false)
-  | _ => (m, true)
+  if m.plan.victims.contains j.owner then (m, true)
+  else if excluded D m j then (m, true)
+  else
+    let w := want cap j
+    let t := if w ≤ m.plan.left then w else m.plan.left
+    if t = 0 then (m, true)
+    else match j.growing with
+      | none => (schedule D m j t (attn2Of j.mode t t), true)
+      | some p => match innermost p (m.at_ j.owner).stack with
+        | none => (m, true)
+        | some a =>
+          let x := a.pos + t
+          if x ≤ a.units then (schedule D m j t (attn2Of j.mode t x), true)
+          else match grow D p j.owner (roundUp (D.pool p).block x - a.units)
+              (m.jobs.length + 1) m with
+            | (m', true) => (schedule D m' j t (attn2Of j.mode t x), true)
+            | (m', false) => (m', false)
 
 /-- The place of the job with the least serving keys, read now; the earliest among equals. -/
 def leastJob (D : Deployment) (m : Machine) (keys : List Expr) :
