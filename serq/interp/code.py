@@ -20,6 +20,7 @@ from serq.interp.expr import (
 from serq.interp.faults import Fault, number, walk
 from serq.interp.flow import SharedStage
 from serq.interp.memory import Growth, HoldSpec, check_amount
+from serq.interp.pool import Pool
 from serq.interp.session import JOINING, RUNNING, Session
 from serq.ir import nodes as ir
 
@@ -387,7 +388,7 @@ class Code:
             check_amount(more, f"the growth on pool `{pool.name}`")
             alloc = s.alloc_on(pool)
             if alloc is None:
-                return pc + 1
+                raise outside("grow", pool)
             s.pc = pc + 1
             outcome = memory.enlarge(s, alloc, more)
             if outcome is Growth.GROWN:
@@ -406,7 +407,7 @@ class Code:
             check_amount(more, f"the load into pool `{pool.name}`")
             alloc = s.alloc_on(pool)
             if alloc is None:
-                return pc + 1
+                raise outside("load", pool)
             reached = alloc.position + more
             if reached > alloc.units:
                 raise Fault(
@@ -529,6 +530,16 @@ class Code:
             return -1
 
         return run_member
+
+
+def outside(what: str, pool: Pool) -> Fault:
+    """The fault of a statement inside a hold whose allocation was released before."""
+    return Fault(
+        "nothing-held",
+        f"a `{what}` finds no allocation of this session on pool `{pool.name}`: "
+        "it was released before",
+        f"`{what}` stands before the `release`",
+    )
 
 
 def _jump_to(target: int) -> Instruction:

@@ -77,7 +77,8 @@ class Machine:
         self.gap: Callable[[], float] | None = None
         self.arrival_stream: Stream | None = None
         self.code: Any = None
-        self.keep_arriving = False
+        self.replaced = 0
+        self.replaced_at = -1.0
 
     # --- events ---
 
@@ -180,6 +181,7 @@ class Machine:
             thing.catch_up()
         for engine in self.engines:
             engine.close_iteration()
+        self.memory.find_over_cap()
 
     # --- settling ---
 
@@ -356,8 +358,26 @@ class Machine:
         del self.everyone[s]
         if self.now >= self.warmup:
             self.ended += 1
-        if isinstance(self.program.arrival, ir.Closed):
-            self.spawn()
+        arrival = self.program.arrival
+        if isinstance(arrival, ir.Closed):
+            self._replace(s, arrival.population)
+
+    def _replace(self, s: Session, population: int) -> None:
+        """A new session for one that ended, unless they end as fast as they come."""
+        if self.replaced_at != self.now:
+            self.replaced_at = self.now
+            self.replaced = 0
+        self.replaced += 1
+        if self.replaced > MOST_READIES * (population + 1):
+            raise self.error(
+                s,
+                Fault(
+                    "does-not-settle",
+                    f"{self.replaced} sessions of the closed workload ended at one instant",
+                    "let a session take time, on every way through it",
+                ),
+            )
+        self.spawn()
 
     def refuse(self, s: Session) -> None:
         """What the session's hold asks can never fit: the session ends, a leg's session too."""

@@ -153,17 +153,30 @@ class Memory:
     def outstanding(self, pool: Pool, but: Alloc | None = None) -> float:
         """What holds reserved and have not allocated, that of ``but`` left out."""
         total = 0.0
-        for alloc in pool.holders:
+        for alloc in pool.allocs:
             if alloc is not but and alloc.reserve > alloc.units:
                 total += alloc.reserve - alloc.units
         return total
 
+    def find_over_cap(self) -> None:
+        """As the run ends: the queues' heads that ask a pool for more than its cap."""
+        for queue in self.machine.pools:
+            if not queue.queue:
+                continue
+            label = queue.name if queue.index is None else f"{queue.name}[{queue.index}]"
+            for pool, units, reserve in self.selected(queue).waiting.needs(self.selected(queue)):
+                need = units if reserve is None else max(units, reserve)
+                if pool.round_up(need) > pool.cap and pool.over_cap is None:
+                    pool.over_cap = (label, need)
+
     # --- admission ---
 
     def admit_all(self) -> bool:
-        """Admissions at every pool that no engine admits, in declaration order."""
+        """Growers and admissions at every pool that no engine admits, in declaration order."""
         some = False
         for pool in self.machine.settled_pools:
+            if pool.growers and self.retry_growers(pool):
+                some = True
             if pool.queue and self.admit_heads(pool):
                 some = True
         return some
@@ -200,11 +213,10 @@ class Memory:
             keep = pool.take_prefix(owner, reuse) if spec.cache is not None else 0.0
             if pool.entries:
                 pool.make_room(units)
-            pool.used += units
             alloc = Alloc(session, pool, units, keep, room if pool.reserve_held else 0.0)
             alloc.hold = hold
             hold.allocs.append(alloc)
-            pool.holders[alloc] = None
+            pool.allocate(alloc)
             pool.admissions += 1
             if keep > consumed:
                 consumed = keep
@@ -251,8 +263,7 @@ class Memory:
         """
         pool = alloc.pool
         pool.catch_up()
-        pool.used -= alloc.units
-        del pool.holders[alloc]
+        pool.free(alloc)
         if value is not None:
             computed = (alloc.position if alloc.moved else 0.0) if moved else alloc.units
             units = pool.round_down(min(value, computed))
@@ -268,11 +279,13 @@ class Memory:
                     value = spec.cache(session) if spec.cache is not None else None
                     self.give_back(session, alloc, hold.moved, value)
                     hold.allocs.remove(alloc)
+                    self.admit_all()
                     return
         for lease in session.leases:
             if lease.alloc.pool is pool:
                 self.end_lease(session, lease)
                 session.leases.remove(lease)
+                self.admit_all()
                 return
 
     def end_lease(self, session: Session, lease: Lease) -> None:
@@ -342,7 +355,7 @@ class Memory:
                 residents.sort(key=lambda s: s.admission)
             return [s for s in residents if s.alloc_on(pool) is not None]
         seen: dict[Session, None] = {}
-        for alloc in pool.holders:
+        for alloc in pool.allocs:
             if alloc.hold is not None:
                 seen.setdefault(alloc.session)
         return list(seen)

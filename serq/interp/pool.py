@@ -49,8 +49,7 @@ class Pool(Timed):
     """One pool. ``used`` are allocated units, ``cached`` those of all cache entries."""
 
     __slots__ = (
-        "admissions",
-        "admit_via",
+        "admissions", "admit_via", "allocs",
         "area_cached",
         "area_holders",
         "area_queue",
@@ -103,7 +102,8 @@ class Pool(Timed):
         self.entries: OrderedDict[int, Entry] = OrderedDict()
         self.mine: dict[Session, Entry] = {}
         self.next_release = 0
-        self.holders: dict[Alloc, None] = {}
+        self.allocs: dict[Alloc, None] = {}
+        self.holders: dict[Session, int] = {}
         self.queue: deque[Session] = deque()
         self.growers: deque[Session] = deque()
         self.evict_keys: Callable[[Entry], tuple[float, ...]] | None = None
@@ -151,6 +151,23 @@ class Pool(Timed):
         self.area_used = self.area_cached = self.area_queue = self.area_holders = 0.0
 
     # --- amounts ---
+
+    def allocate(self, alloc: Alloc) -> None:
+        """A new allocation; a session with several counts as one holder."""
+        self.used += alloc.units
+        self.allocs[alloc] = None
+        self.holders[alloc.session] = self.holders.get(alloc.session, 0) + 1
+
+    def free(self, alloc: Alloc) -> None:
+        """An allocation ends."""
+        self.used -= alloc.units
+        del self.allocs[alloc]
+        session = alloc.session
+        count = self.holders[session] - 1
+        if count:
+            self.holders[session] = count
+        else:
+            del self.holders[session]
 
     def round_up(self, units: float) -> float:
         """Units as whole blocks, upwards."""

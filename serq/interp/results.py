@@ -73,7 +73,6 @@ def _stage(stage: Stage, span: float) -> StageRow:
 
 
 def _pool(machine: Machine, pool: Pool, span: float) -> PoolRow:
-    holding = {alloc.session for alloc in pool.holders}
     growing = set(pool.growers)
     return PoolRow(
         name=pool.name,
@@ -92,5 +91,5 @@ def _pool(machine: Machine, pool: Pool, span: float) -> PoolRow:
         stuck=pool.stuck,
         over_cap=pool.over_cap,
         growing_at_end=len(pool.growers),
-        growing_stalled=bool(growing) and holding <= growing,
+        growing_stalled=bool(growing) and set(pool.holders) <= growing,
     )

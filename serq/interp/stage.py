@@ -228,7 +228,7 @@ class FifoStage(Stage):
         total = -0.0
         now = self.machine.now
         for job in self.in_service:
-            total += job.ends - now
+            total += job.work - (now - job.started)
         for job in self.line:
             total += job.work
         return total
@@ -278,7 +278,7 @@ class DelayStage(Stage):
         total = -0.0
         now = self.machine.now
         for job in self.jobs:
-            total += job.ends - now
+            total += job.work - (now - job.started)
         return total
 
 
@@ -339,7 +339,7 @@ class PsStage(Stage):
         self._advance()
         self.rate = rate = self.capacity(float(n)) / n
         if rate > 0.0:
-            due = machine.now + (self.heap[0][0] - self.virtual) / rate
+            due = machine.now + max(0.0, self.heap[0][0] - self.virtual) / rate
             machine.sequence = number = machine.sequence + 1
             heappush(machine.heap, (due, number, self._complete, self.version))
         return False
