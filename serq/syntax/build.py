@@ -362,14 +362,18 @@ class Builder(Transformer[Token, Any]):
         expr: ast.Expr = c[2]
         return expr
 
-    gate = given = reserve = reuse = only
+    gate = given = reuse = only
 
     def each_at_most(self, c: Children) -> ast.Expr:
         expr: ast.Expr = c[4]
         return expr
 
     def taking(self, c: Children) -> ast.Taking:
-        return ast.Taking(self.between(c[0], c[3]), c[0], c[2], c[4])
+        reserve, last = c[4] if c[4] is not None else (None, c[3])
+        return ast.Taking(self.between(c[0], last), c[0], c[2], reserve)
+
+    def reserve(self, c: Children) -> tuple[ast.Expr, Token]:
+        return c[2], c[3]
 
     # --- workload, server, queues ---------------------------------------------------------------
 

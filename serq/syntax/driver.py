@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
+from contextlib import nullcontext
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NoReturn
 
+from filelock import FileLock, Timeout
 from lark import Lark, Token, UnexpectedToken
+from lark import __version__ as lark_version
 from lark.lexer import Lexer
 from lark.parsers.lalr_analysis import Shift
+from platformdirs import user_cache_path
 
 from serq.diagnostics import Source
 from serq.syntax.build import Builder, end_of, start_of
@@ -33,17 +41,46 @@ class Tables:
 
     def __init__(self) -> None:
         self.builder = Builder(Source("", ""))
-        self.lark = Lark(
-            (files("serq.syntax") / "grammar.lark").read_text(encoding="utf-8"),
+        grammar = (files("serq.syntax") / "grammar.lark").read_text(encoding="utf-8")
+        kept = _kept_file(grammar)
+        try:
+            # One process at a time: another one may be writing the tables.
+            with FileLock(f"{kept}.lock", timeout=5) if kept is not None else nullcontext():
+                self.lark = self._make(grammar, False if kept is None else str(kept))
+        except (OSError, Timeout):
+            self.lark = self._make(grammar, False)
+        self.spelling = {t.name: str(t.pattern.value) for t in self.lark.terminals}
+        self.terminal = {text: name for name, text in self.spelling.items()}
+
+    def _make(self, grammar: str, cache: str | bool) -> Lark:
+        return Lark(
+            grammar,
             parser="lalr",
             lexer=_NoLexer,
             start=list(STARTS),
             keep_all_tokens=True,
             maybe_placeholders=True,
             transformer=self.builder,
+            cache=cache,
         )
-        self.spelling = {t.name: str(t.pattern.value) for t in self.lark.terminals}
-        self.terminal = {text: name for name, text in self.spelling.items()}
+
+
+def _kept_file(grammar: str) -> Path | None:
+    """Where the tables of this grammar are kept between runs; None where nothing can be kept.
+
+    Making them takes some tenths of a second, which is most of the time of a short command.
+    """
+    made_by = f"{grammar}\n{lark_version}\n{sys.version}"
+    digest = hashlib.sha256(made_by.encode()).hexdigest()[:16]
+    override = os.environ.get("SERQ_CACHE")
+    directory = Path(override) if override else user_cache_path("serq", appauthor=False)
+    if not directory.is_absolute():
+        return None
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return directory / f"grammar-{digest}.tables"
 
 
 @lru_cache(maxsize=1)

@@ -46,7 +46,7 @@ def format_source(text: str, name: str = "<text>") -> str:
     """
     parsed = parse_text(Source(name, text))
     if parsed.diagnostics:
-        raise SerqError(capped(parsed.diagnostics))
+        raise SerqError(capped(parsed.diagnostics, parsed.complete))
     lines = _Layout(text, parsed).lines()
     _align(lines)
     return "".join(line.text() + "\n" for line in lines)

@@ -187,6 +187,9 @@ def _unknown_item(s: Situation) -> Diagnostic | None:
             help = f"`{word}` is written {olds[word]}"
     elif s.expected == {"CAP", "LSQB", "LPAR"}:
         help = "a device has time resources, `NAME (x) = e;`, and capacities, `NAME cap e;`"
+    elif s.expected == {"LPAR", "FROM", "LBRACE"} and word in ("prefill", "decode", "transfer"):
+        help = f"an entry's parameters stand in parentheses: `{word} (…) {{ … }}`"
+        return _here(s, "syntax", f"expected `(`, found {s.found}", help)
     elif s.expected == {"LPAR", "FROM", "LBRACE"}:
         help = "a queue has `pool`, `device`, `engine`, `serve`, `nic` and its entries, "
         help += "`VERB (…) { … }`"
@@ -378,6 +381,8 @@ def _parentheses(s: Situation) -> Diagnostic | None:
         help = "an aggregate is `sum j in n (…)`; a computed count stands in parentheses"
     elif before[:1].isalpha() and "LPAR" in s.expected and s.expected <= {"LPAR", "DOT", "LSQB"}:
         clause = "each at most" if before == "most" else shown(before)
+        if s.word(s.index - 2) in ("lease", "to"):
+            clause = f"{s.word(s.index - 2)} {clause}"
         help = f"write `{clause} (…)`"
     else:
         return None

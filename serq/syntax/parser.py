@@ -31,17 +31,20 @@ class Parsed:
     tokens: list[Token]
     comments: list[Comment]
     diagnostics: list[Diagnostic]
+    complete: bool = True
+    """Whether the whole text was read; a text with very many faults is not."""
 
 
 def parse_text(source: Source, start: str = "module") -> Parsed:
     """Read a text as a ``module``, an ``expression`` or an ``instance`` file; never raises."""
     lexed = lex(source)
     diagnostics = list(lexed.diagnostics)
-    tree = None
+    tree, complete = None, not lexed.stopped
     if not lexed.stopped:
         with _lock:
             run = Recovering(source, lexed, start)
             tree = run.parse()
+            complete = not run.gave_up
             diagnostics += run.diagnostics + run.builder.diagnostics
         if tree is not None and len(lexed.tokens) > MAX_HEIGHT:
             deep = tallest(tree, MAX_HEIGHT)
@@ -49,7 +52,7 @@ def parse_text(source: Source, start: str = "module") -> Parsed:
                 diagnostics.append(_too_tall(deep))
                 tree = None
     diagnostics.sort(key=lambda d: d.span.start if d.span else 0)
-    return Parsed(tree, lexed.tokens, lexed.comments, diagnostics)
+    return Parsed(tree, lexed.tokens, lexed.comments, diagnostics, complete)
 
 
 def _too_tall(node: ast.Node) -> Diagnostic:
@@ -61,13 +64,14 @@ def _too_tall(node: ast.Node) -> Diagnostic:
     )
 
 
-def capped(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def capped(diagnostics: list[Diagnostic], complete: bool = True) -> list[Diagnostic]:
     """The first of many diagnostics, and a line that says how many more there are."""
     if len(diagnostics) <= MAX_SHOWN:
         return diagnostics
     more = len(diagnostics) - MAX_SHOWN
-    plural = "error" if more == 1 else "errors"
-    rest = Diagnostic("more-errors", f"{more} more {plural} in this file")
+    count = f"{more} more {'error' if more == 1 else 'errors'} in this file"
+    source = next((d.span.source.name for d in diagnostics if d.span is not None), None)
+    rest = Diagnostic("more-errors", count if complete else f"at least {count}", where=source)
     return [*diagnostics[:MAX_SHOWN], rest]
 
 
@@ -109,7 +113,7 @@ def parse_recovering(
             diagnostics.append(_main_in_library(source, parsed.tokens))
         elif not library and module.main is None and not diagnostics:
             diagnostics.append(_no_main(source, parsed.tokens))
-    return module, capped(diagnostics)
+    return module, capped(diagnostics, parsed.complete)
 
 
 def parse(source: Source, *, library: bool = False) -> ast.Module:
@@ -133,5 +137,5 @@ def parse_instance(source: Source) -> ast.Instance:
 def _whole(source: Source, start: str) -> Any:
     parsed = parse_text(source, start)
     if parsed.diagnostics or parsed.tree is None:
-        raise SerqError(capped(parsed.diagnostics))
+        raise SerqError(capped(parsed.diagnostics, parsed.complete))
     return parsed.tree

@@ -218,7 +218,10 @@ class Recovering(Driver):
             return False
         if fitting != ["NAME"]:
             return True
-        return self.text(index + 1) in ("(", ".", "[", "pull", "push") and self.starts_line(index)
+        if not self.starts_line(index):
+            return False
+        known = self.text(index + 1) in ("(", ".", "[", "{", "pull", "push")
+        return known or self.column(index) <= self.column(self.begin(index))
 
     def _close(self, index: int, close: str, kinds: list[str]) -> bool:
         """Close the open parentheses (or indices) that end before this token."""
@@ -358,7 +361,8 @@ class Recovering(Driver):
         for terminal in header[:-1]:
             self.feed(terminal, "1" if terminal == "NUMBER" else "", place)
         brace = self.tokens[at]
-        brace.type = "LBRACE"
+        expression = word == "def" and self.is_expression_body(at)
+        brace.type = "EXPR_BRACE" if expression else "LBRACE"
         self.state.feed_token(brace)
         return True
 
