@@ -2,8 +2,8 @@
 
 An expression is evaluated at the moment its position fixes, and a moment supplies some values and
 not others. The validator refuses by this table; messages, editor completion and the documentation
-are made of it. ``READS`` says at which moments a value can be read at all; what a row adds to
-that in words is in ``NOTES``.
+are made of it. `moments` says at which moments a value can be read at all, `note` what a row adds
+to that in words.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _STATE = _ALL - {M.GIVEN, M.END, M.GAP}
 _BATCH = frozenset({M.STEP, M.ITERATION})
 _RUNNING = frozenset({M.BUDGET, M.SERVE, M.ONLY, M.PLAN, M.STEP, M.ITERATION})
 
-READS: dict[Readable, frozenset[Moment]] = {
+_VARIABLES: dict[Ctx, frozenset[Moment]] = {
     Ctx.NOW: _ALL - {M.ONLY, M.PLAN, M.GAUGE, M.GIVEN, M.GAP},
     Ctx.WAITED: frozenset({M.SELECT}),
     Ctx.SIZE: frozenset({M.EVICT}),
@@ -117,6 +117,8 @@ READS: dict[Readable, frozenset[Moment]] = {
     Ctx.DEMAND: frozenset({M.ITERATION}),
     Ctx.SERVED: frozenset({M.ITERATION}),
     Ctx.ARRIVED: frozenset({M.ITERATION}),
+}
+_QUERIES: dict[Fun, frozenset[Moment]] = {
     Fun.USED: _STATE,
     Fun.FREE: _STATE,
     Fun.HOLDERS: _STATE,
@@ -130,6 +132,8 @@ READS: dict[Readable, frozenset[Moment]] = {
     Fun.EST_WAIT: _STATE - {M.ITERATION},
     Fun.PRICE: _STATE - {M.ITERATION},
     Fun.BUDGET_LEFT: _STATE - {M.VICTIM, M.BUDGET, M.GAUGE, M.ITERATION},
+}
+_KINDS: dict[Kind, frozenset[Moment]] = {
     Kind.DRAW: frozenset({M.SESSION, M.EVICT, M.PS, M.BUDGET, M.STEP, M.GAP}),
     Kind.ATTRIBUTE: frozenset(
         {M.SESSION, M.ADMIT, M.SELECT, M.EVICT, M.VICTIM, M.SERVE, M.ONLY, M.GIVEN}
@@ -138,13 +142,23 @@ READS: dict[Readable, frozenset[Moment]] = {
     Kind.REGISTER: _ALL - {M.SESSION, M.PS, M.GIVEN, M.GAP},
     Kind.AGGREGATE: frozenset({M.END}),
 }
-"""The moments at which each value can be read. Numbers and arithmetic are read at every moment."""
 
-NOTES: dict[Readable, str] = {
+READABLE: tuple[Readable, ...] = (*_VARIABLES, *_QUERIES, *_KINDS)
+"""The rows of the table. Numbers and arithmetic are read at every moment and have no row."""
+
+
+def moments(readable: Readable) -> frozenset[Moment]:
+    """The moments at which a value can be read."""
+    # three tables, since a variable and a function of one name are equal as keys
+    if isinstance(readable, Ctx):
+        return _VARIABLES[readable]
+    return _QUERIES[readable] if isinstance(readable, Fun) else _KINDS[readable]
+
+
+_NOTES: dict[Ctx | Kind, str] = {
     Kind.ATTRIBUTE: "not `computed` in a pool's `preempt by` keys, where `position` says where "
     "the candidate is now",
     Kind.HIDDEN: "a server's decisions only after a run whose work reads it",
-    Fun.BUDGET_LEFT: "not of an engine in its own schedule's `branch`, `while` and `set`",
     Kind.REGISTER: "by its own engine, by the keys of a pool it admits, by the header of a hold "
     "whose first pool it admits, by gauges and claims",
     Ctx.NDEC: "in `execute` and in claims of the batch, elsewhere of the running requests",
@@ -153,7 +167,14 @@ NOTES: dict[Readable, str] = {
     Ctx.NTOK: "in a schedule: of the batch so far",
     Ctx.NPRE: "in a schedule: of the batch so far",
 }
-"""What a row's moments do not say."""
+
+
+def note(readable: Readable) -> str | None:
+    """What the moments of a row do not say."""
+    if readable is Fun.BUDGET_LEFT:
+        return "not of an engine in its own schedule's `branch`, `while` and `set`"
+    return None if isinstance(readable, Fun) else _NOTES.get(readable)
+
 
 _PLAIN: dict[Ctx, str] = {
     Ctx.NOW: "now",
@@ -213,17 +234,17 @@ def spellings(name: Ctx) -> dict[str, list[Moment]]:
     """Every way a context variable is written, with the moments that write it so."""
     out: dict[str, list[Moment]] = {}
     for moment in Moment:
-        if moment in READS[name]:
+        if moment in moments(name):
             out.setdefault(spelling(name, moment), []).append(moment)
     return out
 
 
 def readable_at(moment: Moment) -> list[Readable]:
     """What a moment supplies, in the order of the table."""
-    return [readable for readable, moments in READS.items() if moment in moments]
+    return [readable for readable in READABLE if moment in moments(readable)]
 
 
 def places(readable: Readable) -> str:
     """Where a value can be read, as a phrase after *in*."""
-    phrases = [POSITIONS[m] for m in Moment if m in READS[readable]]
+    phrases = [POSITIONS[m] for m in Moment if m in moments(readable)]
     return phrases[0] if len(phrases) == 1 else ", ".join(phrases[:-1]) + " and " + phrases[-1]

@@ -359,9 +359,11 @@ def _used_by_server(model: Model) -> tuple[set[int], set[int]]:
         if side is not Side.SERVER:
             continue
         match stmt:
-            case n.Run(stage=stage, also=also):
+            case n.Run(stage=stage, also=also, growing=growing):
                 for ref in (stage, *also):
                     stages.update(range(ref.base, ref.base + ref.count))
+                if growing is not None:
+                    pools.update(range(growing.base, growing.base + growing.count))
             case n.Hold(pools=held):
                 for pool in held:
                     pools.update(range(pool.pool.base, pool.pool.base + pool.pool.count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import nodes as n
 from ..constants import fold
+from ..moments import Moment
 from ..text import number
 from .issues import ROOT, Place
 from .model import Model
@@ -94,7 +95,8 @@ def _check_chunk(model: Model, name: str, chunk: n.Expr, place: Place) -> None:
         model.issues.add(
             place,
             "cap-could-be-zero",
-            f"engine `{name}`: `each at most ({model.show(chunk)})` could give a run nothing",
+            f"engine `{name}`: `each at most ({model.show(chunk, Moment.BUDGET)})` could give a "
+            "run nothing",
             "a computed cap is `max(k, …)` with a constant k above 0",
         )
 
@@ -114,8 +116,8 @@ def _check_granule(model: Model, name: str, step: n.Step, granule: n.Expr, place
         model.issues.add(
             place,
             "not-positive",
-            f"engine `{name}`: a `granule` of {model.show(granule)}: a prefill takes a multiple "
-            "of a constant above 0 (`inf` for the whole prompt or nothing)",
+            f"engine `{name}`: a `granule` of {model.show(granule, Moment.BUDGET)}: a prefill "
+            "takes a multiple of a constant above 0 (`inf` for the whole prompt or nothing)",
         )
         return
     if isinstance(step.serve, n.ExclusivePrefill):

@@ -87,6 +87,8 @@ class _Flow:
         if server:
             self.decisions(stmt, place, state)
         match stmt:
+            case n.Turn():
+                return _State()  # a turn brings new values, and its server starts from nothing
             case n.Set(slot=slot, expr=expr) if server:
                 self.assign(slot, self.reads(expr, state), self.surely(expr, state), state)
             case n.Set(slot=slot):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import nodes as n
 from ..functions import ARITHMETIC, aggregate_name, draw_name, function_name
-from ..moments import POSITIONS, READ_WHEN, READS, Kind, Moment, places, spelling, spellings
+from ..moments import POSITIONS, READ_WHEN, Kind, Moment, moments, places, spelling, spellings
 from ..nodes import Ctx, Fun
 from ..text import reference
 from .issues import Place
@@ -13,7 +13,6 @@ from .model import Model, Site
 M = Moment
 CODE = "not-readable"
 
-_NO_SESSION = frozenset({M.PS, M.BUDGET, M.PLAN, M.STEP, M.GAUGE, M.ITERATION, M.END, M.GAP})
 _NUMBERED = frozenset({M.GAUGE, M.ITERATION})
 
 
@@ -26,7 +25,7 @@ def check(model: Model) -> None:
                     _check_variable(model, site, name, place)
                 case n.Attr(slot=slot):
                     _check_attribute(model, site, slot, place)
-                case n.Sample(dist=dist) if site.moment not in READS[Kind.DRAW]:
+                case n.Sample(dist=dist) if site.moment not in moments(Kind.DRAW):
                     _refuse_draw(model, site, draw_name(dist), place)
                 case n.Call() if expr.fun not in ARITHMETIC:
                     _check_state(model, site, expr, place)
@@ -46,7 +45,7 @@ def _refuse(
 
 
 def _check_variable(model: Model, site: Site, name: Ctx, place: Place) -> None:
-    if site.moment in READS[name]:
+    if site.moment in moments(name):
         return
     here = spelling(name, site.moment)
     if name is Ctx.NOW:
@@ -54,8 +53,8 @@ def _check_variable(model: Model, site: Site, name: Ctx, place: Place) -> None:
         return
     ways = spellings(name)
     where = "; ".join(
-        (f"as `{word}` in " if word != here else "") + _list([POSITIONS[m] for m in moments])
-        for word, moments in ways.items()
+        (f"as `{word}` in " if word != here else "") + _list([POSITIONS[m] for m in at])
+        for word, at in ways.items()
     )
     _refuse(model, site, place, here, where)
 
@@ -79,14 +78,14 @@ def _why_no_clock(site: Site) -> str:
 
 def _check_attribute(model: Model, site: Site, slot: int, place: Place) -> None:
     name = model.attr(slot)
-    if site.moment not in READS[Kind.ATTRIBUTE]:
+    if site.moment not in moments(Kind.ATTRIBUTE):
         model.issues.add(
             place,
             CODE,
             f"`{name}` is an attribute of a session, and {site.what} is read "
             f"{READ_WHEN[site.moment]}" + ("" if site.moment is M.GAUGE else ", with no session"),
         )
-    elif slot in model.hidden and site.moment not in READS[Kind.HIDDEN]:
+    elif slot in model.hidden and site.moment not in moments(Kind.HIDDEN):
         model.issues.add(
             place,
             "hidden-read",
@@ -110,13 +109,13 @@ def _refuse_draw(model: Model, site: Site, dist: str, place: Place) -> None:
             why = "it is read again at every attempt, and would be another number each time"
         case _:
             why = f"it is read {READ_WHEN[site.moment]}, and would be another number each time"
-    help = "sample into an attribute first" if site.moment in READS[Kind.ATTRIBUTE] else None
+    help = "sample into an attribute first" if site.moment in moments(Kind.ATTRIBUTE) else None
     model.issues.add(place, "draws", f"`~{dist}(…)`: {site.what} may not draw: {why}", help)
 
 
 def _check_state(model: Model, site: Site, call: n.Call, place: Place) -> None:
     name = function_name(call.fun)
-    if site.moment not in READS[call.fun]:
+    if site.moment not in moments(call.fun):
         match site.moment:
             case M.GIVEN:
                 why = "it reads the session's attributes and the constants"
