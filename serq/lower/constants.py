@@ -135,9 +135,7 @@ class Constants:
                 return OPERATORS[expr.op](left, self.evaluate(expr.right, scope))
             case ast.Conditional():
                 test = ieee.truth(self.evaluate(expr.test, scope))
-                then = self.evaluate(expr.then, scope)
-                orelse = self.evaluate(expr.orelse, scope)
-                return then if test else orelse
+                return self.evaluate(expr.then if test else expr.orelse, scope)
             case ast.Call():
                 return self._call(expr, scope)
             case ast.Fold():
@@ -170,6 +168,8 @@ class Constants:
                     if constant is not None and self._visible(constant):
                         self.used.append(constant)
                         return constant.value
+        if self._waits_at_nothing(path, scope):
+            return 0.0
         near = closest(name, (c.name for c in self.tables.constants.values() if self._visible(c)))
         raise NotConstant(
             "not-constant",
@@ -180,6 +180,14 @@ class Constants:
             else "a constant is a number, `inf` or a `let` above",
             scope,
         )
+
+    def _waits_at_nothing(self, path: ast.Path, scope: Scope) -> bool:
+        """Whether this is the ``waiting.count`` of an engine that admits no queue."""
+        engine = scope.place.engine
+        names = [part.ident.name for part in path.parts]
+        if engine is None or names != ["waiting", "count"]:
+            return False
+        return not any(pool.via is engine.stage for pool in self.tables.pool_order)
 
     def _visible(self, constant: Constant) -> bool:
         return self.limit is None or constant.order < self.limit

@@ -595,7 +595,7 @@ class Declarations:
                     engine.request = item
                     seen: set[str] = set()
                     for param in item.params:
-                        self.names.parameter(param, seen)
+                        self.names.parameter(param, seen, called=True)
         needs = {
             ast.TokensItem: "`tokens cap B;`, the tokens one iteration computes (`inf` for all)",
             ast.ScheduleItem: "`schedule { … }`, what each iteration does",
@@ -615,6 +615,7 @@ class Declarations:
 
     def _capacity(self, engine: Engine, item: ast.Capacity) -> None:
         name = item.target.name
+        self.names.capacity(item.target)
         if name in engine.capacities:
             first = engine.capacities[name].target.span
             self._again(name, f"engine `{engine.name}`", item.target.span, first)

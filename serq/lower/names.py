@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from serq.diagnostics import Span
 from serq.lower.faults import Faults, closest
 from serq.lower.tables import Queue, Tables
-from serq.lower.vocabulary import BUILTIN, RESERVED_QUEUES, SUPPLIED, WORDS
+from serq.lower.vocabulary import BUILTIN, KEYWORDS, RESERVED_QUEUES, SUPPLIED, WORDS
 from serq.syntax import ast
 
 WORDING = {
@@ -46,11 +46,11 @@ class Names:
                 ident.span,
                 help="rename the declaration",
             )
-        if kind in ("definition", "device") and name in WORDS:
+        if kind == "definition" and name in WORDS:
+            self._word(ident, wording)
+        if kind in ("device", "engine") and name in KEYWORDS:
             self._word(ident, wording)
         if kind == "queue" and name in RESERVED_QUEUES:
-            self._word(ident, wording)
-        if kind == "engine" and name == "engine":
             self._word(ident, wording)
         first = self.taken.get(name)
         if first is None:
@@ -82,7 +82,7 @@ class Names:
                 ident.span,
                 help="rename the declaration",
             )
-        if kind == "device" and name in WORDS:
+        if kind == "device" and name in KEYWORDS:
             self._word(ident, wording)
         local = self.locals.setdefault(queue.name, {})
         first = local.get(name)
@@ -99,6 +99,12 @@ class Names:
             return False
         local[name] = (kind, ident.span)
         return True
+
+    def capacity(self, ident: ast.Ident) -> None:
+        """A capacity of an engine."""
+        self._supplied(ident, "an engine's capacity")
+        if ident.name in KEYWORDS:
+            self._word(ident, "an engine's capacity")
 
     def resource(self, ident: ast.Ident) -> None:
         """A time resource or a capacity of a device, which `execute` calls like a function."""
@@ -133,18 +139,20 @@ class Names:
         )
         return False
 
-    def parameter(self, ident: ast.Ident, seen: set[str]) -> None:
-        """A parameter of a definition, an entry, a request or a time resource."""
+    def parameter(self, ident: ast.Ident, seen: set[str], *, called: bool = False) -> None:
+        """A parameter of a definition or a time resource; ``called``: of an entry or a request."""
         if ident.name in seen:
             self.faults.error("parameter-twice", f"`{ident.name}` is a parameter twice", ident.span)
         seen.add(ident.name)
         self._supplied(ident, "a parameter")
-        if ident.name in WORDS:
+        if ident.name in WORDS and not called:
             self._word(ident, "a parameter")
 
     def schedule_let(self, ident: ast.Ident) -> None:
         """A schedule's ``let`` is read beside the program's definitions and constants only."""
         self._supplied(ident, "a schedule's `let`")
+        if ident.name in KEYWORDS:
+            self._word(ident, "a schedule's `let`")
         self.lets.setdefault(ident.name, ident.span)
         first = self.taken.get(ident.name)
         if first is not None and first[0] in ("definition", "constant"):

@@ -355,7 +355,7 @@ class QueueDeclarations:
             )
         seen: set[str] = set()
         for param in item.params:
-            self.decl.names.parameter(param, seen)
+            self.decl.names.parameter(param, seen, called=True)
         if item.source is not None and verb != "decode":
             self.faults.error(
                 "from-place",

@@ -112,17 +112,23 @@ SCHEDULER_ATTRS = frozenset({"cached", "computed"})
 
 KEYWORDS = frozenset(
     """
-    let def fn main use pool stage device engine workload server queue share pull push gauge claim
+    let def fn use pool stage device engine workload server queue share pull push gauge claim
     every some iteration of at end given cap block evict lru by preempt none lifo requeue head tail
     fifo reserve held spill via when ps delay tokens granule state schedule execute request prefill
     decode growing advance running only admission first each most admit waiting while taking reuse
     exclusive branch else set arrive poisson renewal closed batch trace ordered init turn session
     hidden observe hold cache lease grow drop release load run with loop fork join choose in mark
-    transfer tool from to on serve nic latency maxmin bottleneck self cost blocksize args number
+    transfer tool from to on serve nic latency maxmin bottleneck cost sum
     """.split()  # noqa: SIM905
 )
 
-WORDS = KEYWORDS | frozenset(FUNCTIONS) | frozenset(DISTRIBUTIONS) | frozenset(AGGREGATES)
+WORDS = (
+    KEYWORDS
+    | frozenset(FUNCTIONS)
+    | frozenset(DISTRIBUTIONS)
+    | frozenset(AGGREGATES)
+    | {"blocksize", "self"}
+)
 """The words of the language: contextual, but no name for a definition or its parameters."""
 
 RESERVED_QUEUES = frozenset({"prefill", "decode", "transfer", "tool", "gateway", "link"})
