@@ -72,12 +72,12 @@ class EndClaim:
         holds = self.test() != 0.0
         return Claim(
             self.name, "at_end", "holds" if holds else "fails", 1, 0 if holds else 1,
-            machine.now, None,
+            None if holds else machine.now, None,
         )  # fmt: skip
 
 
 def _out_of_scope(name: str, kind: str, serial: int) -> Claim:
-    note = f"session {serial} does not satisfy given"
+    note = f"session {serial} fails `given`"
     return Claim(name, kind, "out_of_scope", 0, 0, None, note)
 
 
