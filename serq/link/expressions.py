@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from serq.diagnostics import Span
 from serq.ir import nodes
+from serq.link.calls import Calls
 from serq.link.source_map import SourceMap
-from serq.lower.constants import MAX_TERMS, Constants, NotConstant, Terms
-from serq.lower.engine import dotted_value
+from serq.lower.constants import MAX_TERMS, Constants, NotConstant, too_many
+from serq.lower.engine_values import dotted_value
 from serq.lower.faults import Faults, Frames, closest
 from serq.lower.kernel import BernoulliOf, CostOf, NowAt, Reference, Value
-from serq.lower.references import EITHER, References
+from serq.lower.references import References
 from serq.lower.scope import (
     BodyBinding,
     Closure,
@@ -24,18 +25,14 @@ from serq.lower.scope import (
     Substituted,
 )
 from serq.lower.tables import Engine, PoolFamily, Tables
-from serq.lower.uses import enter
 from serq.lower.vocabulary import (
-    AGGREGATES,
     BINARY,
     BUILTIN,
     CONTEXT,
     DISTRIBUTIONS,
-    FUNCTIONS,
     SUPPLIED,
     UNARY,
 )
-from serq.lower.walk import DrawRead, reads, time_resource
 from serq.syntax import ast
 
 MAX_NODES = 2_000_000
@@ -62,7 +59,7 @@ class Expressions:
         self.faults = faults
         self.references = References(tables, faults)
         self.constants = Constants(tables, faults)
-        self.terms = Terms()
+        self.calls = Calls(self)
         self.nodes = 0
 
     # --- values ---------------------------------------------------------------------------------
@@ -91,16 +88,16 @@ class Expressions:
         family = reference.family
         index: nodes.Expr | None = None
         if reference.index is not None:
-            index = self._index(reference)
+            index = self.index(reference)
         ref = nodes.Ref(family.base, family.count, index)
         self.place(ref, reference.span, reference.frames)
         return ref
 
-    def _index(self, reference: Reference) -> nodes.Expr:
+    def index(self, reference: Reference) -> nodes.Expr:
         closure = reference.index
         assert closure is not None
         family = reference.family
-        constant = self.constants.quiet(closure.expr, closure.scope)
+        constant = self.constants.quiet(closure.expr, closure.scope, written=True)
         if constant is None:
             return self.value(closure)
         if not (0 <= constant < family.count and constant == int(constant)):
@@ -162,12 +159,12 @@ class Expressions:
             case ast.Fold():
                 return self._fold(expr, scope)
             case ast.Call():
-                return self._call(expr, scope)
+                return self.calls.call(expr, scope)
 
     def _draw(self, draw: ast.Draw, scope: Scope) -> nodes.Expr:
         name = draw.dist.name
         if name not in DISTRIBUTIONS:
-            return self._unknown(
+            return self.unknown(
                 "unknown-distribution", "distribution", name, draw.dist.span, scope, DISTRIBUTIONS
             )
         dist, count = DISTRIBUTIONS[name]
@@ -197,15 +194,10 @@ class Expressions:
             count = self.constants.fold_count(fold, scope)
         except NotConstant as no:
             return self.fault(no.code, no.message, no.span, no.scope, help=no.help)
-        self.terms.count += count
-        if self.terms.count > MAX_TERMS:
-            return self.fault(
-                "too-many-terms",
-                f"the program's aggregates write out {self.terms.count} terms here, and may write"
-                f" out {MAX_TERMS} in all",
-                fold.span,
-                scope,
-            )
+        self.tables.terms += count
+        if self.tables.terms > MAX_TERMS:
+            excess = too_many(fold, self.tables.terms, scope)
+            return self.fault(excess.code, excess.message, excess.span, excess.scope)
         result: nodes.Expr | None = None
         for j in range(count):
             term = self.expr(fold.body, scope.bind({name: IndexValue(float(j))}))
@@ -369,7 +361,7 @@ class Expressions:
         if name not in self.slots:
             head = path.parts[0].ident.name
             known = {n: None for n in self.slots if n.startswith(f"{head}.")}
-            return self._unknown("unknown-name", "value", name, path.span, scope, known)
+            return self.unknown("unknown-name", "value", name, path.span, scope, known)
         return nodes.Attr(self.slots[name])
 
     def _unknown_name(self, name: str, path: ast.Path, scope: Scope) -> nodes.Expr:
@@ -409,170 +401,7 @@ class Expressions:
         known: dict[str, Span | None] = {n: c.span for n, c in tables.constants.items()}
         known |= tables.attributes
         known |= dict.fromkeys(BUILTIN)
-        return self._unknown("unknown-name", "name", name, path.span, scope, known)
-
-    # --- calls ----------------------------------------------------------------------------------
-
-    def _call(self, call: ast.Call, scope: Scope) -> nodes.Expr:
-        name = call.func.name
-        definition = self.tables.definitions.get(name)
-        if definition is not None:
-            body = enter(self.tables, definition, call, scope, self.faults)
-            if body is None:
-                return nodes.Num(0.0)
-            if isinstance(definition.body, ast.Block):
-                return self.fault(
-                    "statements-as-value",
-                    f"`{name}` is a definition of statements, not of an expression",
-                    call.span,
-                    scope,
-                    notes=((f"`{name}` is defined here", definition.decl.target.span),),
-                )
-            return self.expr(definition.body, body)
-        resource = time_resource(call, scope)
-        if resource is not None:
-            return self._time_resource(call, resource, scope)
-        if name == "cost":
-            return self._cost(call, scope)
-        if name == "blocksize":
-            return self._blocksize(call, scope)
-        if name in AGGREGATES:
-            return self._aggregate(call, scope)
-        if name not in FUNCTIONS:
-            known: dict[str, Span | None] = dict.fromkeys([*FUNCTIONS, "cost", "blocksize"])
-            known |= {n: d.decl.target.span for n, d in self.tables.definitions.items()}
-            return self._unknown("unknown-function", "function", name, call.func.span, scope, known)
-        fun, kinds = FUNCTIONS[name]
-        if len(call.args) != len(kinds):
-            return self.fault(
-                "argument-count",
-                f"`{name}` takes {len(kinds)} argument(s), not {len(call.args)}",
-                call.func.span,
-                scope,
-            )
-        args: list[nodes.Arg] = []
-        for arg, kind in zip(call.args, kinds, strict=True):
-            linked = self._argument(arg, kind, call, scope)
-            if linked is None:
-                return nodes.Num(0.0)
-            args.append(linked)
-        return nodes.Call(fun, tuple(args))
-
-    def _argument(self, arg: ast.Expr, kind: str, call: ast.Call, scope: Scope) -> nodes.Arg | None:
-        if kind == "expr":
-            return nodes.ExprArg(self.expr(arg, scope))
-        if not isinstance(arg, ast.Path):
-            self.fault(
-                "not-a-resource",
-                f"`{call.func.name}` reads a {kind} here, and `{arg.span.text}` names none",
-                arg.span,
-                scope,
-            )
-            return None
-        found = self.references.resolve(arg, scope, (kind,))
-        if found is None:
-            return None
-        rules = found.scope.place.rules
-        if rules is not None and not rules.may_query(found.family, arg, scope):
-            return None
-        ref = self.ref(found)
-        return nodes.PoolArg(ref) if kind == "pool" else nodes.StageArg(ref)
-
-    def _time_resource(
-        self, call: ast.Call, resource: ast.TimeResource, scope: Scope
-    ) -> nodes.Expr:
-        name = call.func.name
-        if len(resource.params) != len(call.args):
-            return self.fault(
-                "argument-count",
-                f"`{name}` takes {len(resource.params)} argument(s), not {len(call.args)}",
-                call.func.span,
-                scope,
-                notes=((f"`{name}` is declared here", resource.target.span),),
-            )
-        names: dict[str, Local] = {
-            param.name: Substituted(Closure(arg, scope), "parameter")
-            for param, arg in zip(resource.params, call.args, strict=True)
-        }
-        return self.expr(resource.body, scope.bind(names))
-
-    def _cost(self, call: ast.Call, scope: Scope) -> nodes.Expr:
-        if len(call.args) < 2:
-            return self.fault(
-                "argument-count",
-                "`cost` takes the resources and then the quantity: `cost(kv, 3)`",
-                call.func.span,
-                scope,
-            )
-        refs: list[Reference] = []
-        for arg in call.args[:-1]:
-            if not isinstance(arg, ast.Path):
-                return self.fault(
-                    "not-a-resource",
-                    f"`cost` names resources before its quantity, and `{arg.span.text}` is none",
-                    arg.span,
-                    scope,
-                )
-            found = self.references.resolve(arg, scope, EITHER, index=False)
-            if found is None:
-                return nodes.Num(0.0)
-            if found.index is not None and not self._cost_index(found, arg):
-                return nodes.Num(0.0)
-            refs.append(found)
-        quantity = self.expr(call.args[-1], scope)
-        return nodes.Cost(self.target(tuple(refs)), quantity)
-
-    def _cost_index(self, reference: Reference, arg: ast.Path) -> bool:
-        """An index in a cost is checked and then forgotten: the consumer picks the member."""
-        closure = reference.index
-        assert closure is not None
-        if any(isinstance(n, ast.Draw) for n in _nodes(self.tables, closure)):
-            self.fault(
-                "cost-index-draws",
-                "a cost names a family; an index in it may not draw",
-                arg.span,
-                closure.scope,
-            )
-            return False
-        self._index(reference)
-        return True
-
-    def _blocksize(self, call: ast.Call, scope: Scope) -> nodes.Expr:
-        if len(call.args) != 1 or not isinstance(call.args[0], ast.Path):
-            return self.fault("argument-count", "`blocksize` takes one pool", call.func.span, scope)
-        found = self.references.resolve(call.args[0], scope, ("pool",))
-        if found is None:
-            return nodes.Num(0.0)
-        if found.index is not None:
-            self._index(found)
-        assert isinstance(found.family, PoolFamily)
-        if found.family.block is None:
-            return self.fault(
-                "no-block",
-                f"pool `{found.family.name}` has no `block`",
-                call.args[0].span,
-                scope,
-                notes=((f"`{found.family.name}` is declared here", found.family.span),),
-            )
-        return nodes.Num(found.family.block)
-
-    def _aggregate(self, call: ast.Call, scope: Scope) -> nodes.Expr:
-        name = call.func.name
-        if len(call.args) != 1 or not isinstance(call.args[0], ast.Path):
-            return self.fault(
-                "argument-count", f"`{name}` takes one observation", call.func.span, scope
-            )
-        observed = call.args[0].span.text
-        if observed not in self.observes:
-            return self._unknown(
-                "unknown-observation",
-                "observation",
-                observed,
-                call.args[0].span,
-                scope,
-                self.tables.observations,
-            )
-        return nodes.Agg(AGGREGATES[name], self.observes[observed])
+        return self.unknown("unknown-name", "name", name, path.span, scope, known)
 
     # --- faults ---------------------------------------------------------------------------------
 
@@ -589,7 +418,7 @@ class Expressions:
         self.faults.error(code, message, span, help=help, notes=notes, frames=scope.frames)
         return nodes.Num(0.0)
 
-    def _unknown(
+    def unknown(
         self,
         code: str,
         what: str,
@@ -621,7 +450,3 @@ class TooManyNodes(Exception):
     def __init__(self, span: Span) -> None:
         super().__init__(span)
         self.span = span
-
-
-def _nodes(tables: Tables, closure: Closure) -> list[ast.Expr]:
-    return [r.draw for r in reads(tables, closure) if isinstance(r, DrawRead)]

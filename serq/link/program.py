@@ -170,8 +170,10 @@ class Linker:
             return
         more_slots, more_observes = dict(slots), dict(observes)
         _extend(unused, more_slots, more_observes)
+        terms = statements.tables.terms
         link = self._expressions(statements, more_slots, more_observes, SourceMap())
         Blocks(link, SourceMap()).roots(unused)
+        statements.tables.terms = terms  # what leaves no trace writes nothing out
 
     # --- the workload ---------------------------------------------------------------------------
 
@@ -190,7 +192,7 @@ class Linker:
             return nodes.NoArrivals()
         scope = Scope(None, place=Place("`arrive`"))
         if item.law == "renewal":
-            constant = link.constants.quiet(item.argument, scope)
+            constant = link.constants.quiet(item.argument, scope, written=True)
             if constant is None:
                 return nodes.Renewal(link.expr(item.argument, scope))
             gap = nodes.Num(constant)

@@ -24,7 +24,9 @@ class Resources:
     def pools(self) -> tuple[nodes.Pool, ...]:
         out: list[nodes.Pool] = []
         for family in self.tables.pool_order:
+            before = self.tables.terms
             for member in range(family.count):
+                self.tables.terms = before  # a family's clauses are written once
                 pool = self._pool(family, member)
                 self.link.place(pool, family.span, ())
                 out.append(pool)
@@ -107,7 +109,9 @@ class Resources:
     def stages(self) -> tuple[nodes.Stage, ...]:
         out: list[nodes.Stage] = []
         for family in self.tables.stage_order:
+            before = self.tables.terms
             for member in range(family.count):
+                self.tables.terms = before  # a family's clauses are written once
                 kind = self._kind(family, member)
                 index = member if family.family else None
                 stage = nodes.Stage(family.name, index, kind)

@@ -9,7 +9,7 @@ from serq.diagnostics import Span
 from serq.ir import nodes
 from serq.link.expressions import Expressions
 from serq.lower.definitions import bind
-from serq.lower.engine import CAP, EACH, EXECUTE, KEYS, PLAN
+from serq.lower.engine_values import CAP, EACH, EXECUTE, KEYS, PLAN
 from serq.lower.scope import Closure, HeaderBinding, Place, ScheduleLetValue, Scope, Substituted
 from serq.lower.tables import Engine
 from serq.lower.tree import subtree
@@ -141,7 +141,7 @@ class Schedules:
         """A cap: a constant above 0, ``inf`` (written 0), a choice of such, or ``max(k, e)``."""
         closure = self._opened(closure)
         expr, scope = closure.expr, closure.scope
-        constant = self.link.constants.quiet(expr, scope)
+        constant = self.link.constants.quiet(expr, scope, written=True)
         if constant is not None:
             return self._constant_cap(constant, closure)
         if isinstance(expr, ast.Conditional):

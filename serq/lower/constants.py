@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from serq import ieee
 from serq.diagnostics import Span
@@ -65,13 +64,6 @@ MAX_TERMS = 4096
 """An upper bound on the terms all aggregates of a program write out."""
 
 
-@dataclass(slots=True)
-class Terms:
-    """How many aggregate terms the program has written out so far."""
-
-    count: int = 0
-
-
 class Constants:
     """Evaluates constant expressions over the lets that stand before a place."""
 
@@ -79,6 +71,7 @@ class Constants:
         self.tables = tables
         self.faults = faults
         self.limit = limit
+        self.pending = 0  # terms of aggregates in the expression being evaluated
         self.used: list[Constant] = []
 
     def before(self, order: int) -> Constants:
@@ -87,11 +80,13 @@ class Constants:
 
     def number(self, expr: ast.Expr, scope: Scope, what: str) -> float | None:
         """The value; None when a fault was reported: not constant, or not a number."""
+        self.pending = 0
         try:
             value = self.evaluate(expr, scope)
         except NotConstant as no:
             self.faults.error(no.code, no.message, no.span, help=no.help, frames=no.scope.frames)
             return None
+        self.tables.terms += self.pending
         if value != value:
             self.faults.error(
                 "not-a-number",
@@ -103,12 +98,19 @@ class Constants:
             return None
         return value
 
-    def quiet(self, expr: ast.Expr, scope: Scope) -> float | None:
-        """The value of an expression that happens to be constant, else None."""
+    def quiet(self, expr: ast.Expr, scope: Scope, *, written: bool = False) -> float | None:
+        """The value of an expression that happens to be constant, else None.
+
+        The terms of its aggregates count only if ``written``: the value stands in the IR.
+        """
+        self.pending = 0
         try:
-            return self.evaluate(expr, scope)
+            value = self.evaluate(expr, scope)
         except NotConstant:
             return None
+        if written:
+            self.tables.terms += self.pending
+        return value
 
     def evaluate(self, expr: ast.Expr, scope: Scope) -> float:
         """The value, NaN included. Raises `NotConstant`."""
@@ -214,6 +216,9 @@ class Constants:
 
     def _fold(self, fold: ast.Fold, scope: Scope) -> float:
         count = self.fold_count(fold, scope)
+        self.pending += count
+        if self.tables.terms + self.pending > MAX_TERMS:
+            raise too_many(fold, self.tables.terms + self.pending, scope)
         total: float | None = None
         for j in range(count):
             value = self.evaluate(fold.body, scope.bind({fold.var.name: IndexValue(float(j))}))
@@ -239,12 +244,15 @@ class Constants:
                 scope,
             )
         if value > MAX_TERMS:
-            raise NotConstant(
-                "too-many-terms",
-                f"`{fold.op} {fold.var.name} in` writes out {value:g} terms; a program's aggregates"
-                f" may write out {MAX_TERMS} in all",
-                fold.count.span,
-                None,
-                scope,
-            )
+            raise too_many(fold, int(value), scope)
         return int(value)
+
+
+def too_many(fold: ast.Fold, terms: int, scope: Scope) -> NotConstant:
+    return NotConstant(
+        "too-many-terms",
+        f"the program's aggregates write out {terms} terms, and may write out {MAX_TERMS} in all",
+        fold.span,
+        None,
+        scope,
+    )

@@ -262,7 +262,7 @@ class QueueDeclarations:
         if device is not None:
             device.engine = engine
         queue.stage, queue.engine = stage, engine
-        self.decl.engine_items(engine)
+        self.decl.engines.items(engine)
         if engine.request is not None:
             self.faults.error(
                 "request-of-family",

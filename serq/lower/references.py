@@ -202,7 +202,10 @@ class References:
                 frames=scope.frames,
             )
             return None
-        return Reference(family, _closure(head.index, scope), path.span, scope)
+        index = _closure(head.index, scope)
+        if index is None and queue.family and queue.count == 1:
+            index = Closure(ast.Number(path.span, 0.0, "0"), scope)  # `D.kv` at size one
+        return Reference(family, index, path.span, scope)
 
     def _unknown(self, path: ast.Path, name: str, scope: Scope, kinds: tuple[str, ...]) -> None:
         known: dict[str, Family] = {}

@@ -224,6 +224,7 @@ class Tables:
     dotted: dict[str, Span] = field(default_factory=dict)  # fields of records, and marks
     marks: dict[str, Span] = field(default_factory=dict)
     observations: dict[str, Span] = field(default_factory=dict)
+    terms: int = 0  # how many terms the aggregates have written out so far
     records: dict[str, ast.CostRecordStmt] = field(default_factory=dict)
 
     def number_families(self) -> None:
