@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,8 +18,7 @@ from serq.cli.output import emit, visible
 from serq.diagnostics import SerqError
 from serq.oracle import answer as answers
 from serq.oracle import correspondence, generate, places, program, setup, show
-from serq.oracle.check import Outcome, Side, Verdict, compare
-from serq.oracle.preconditions import Precondition
+from serq.oracle.check import Outcome, Side, Verdict, compare, third
 from serq.oracle.scenario import POLICIES, Scenario, load
 from serq.oracle.shrink import shrink
 from serq.oracle.vllm import Driver
@@ -79,6 +79,12 @@ from serq.oracle.vllm import Driver
     metavar="DIR",
     help="Where shrunk scenarios go.",
 )
+@click.option(
+    "--lean/--no-lean",
+    "lean",
+    default=None,
+    help="Run the Lean semantics too; by default where a Lean is installed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
@@ -95,6 +101,7 @@ def command(
     seed: int,
     policy: str | None,
     save: str,
+    lean: bool | None,
     as_json: bool,
 ) -> None:
     """Run scenarios on a program and on vLLM's own scheduler and compare every step.
@@ -116,10 +123,11 @@ def command(
         if not recorded:
             interpreter = None if full is None else Path(full)
             side = stack.enter_context(Driver(version, interpreter, _say)).answer
-        ours = _program(file)
+        texts = _Texts(None if file is None else Path(file))
         if count is not None:
             assert side is not None
-            failed = _random(count, seed, policy, ours, side, Path(save), as_json)
+            batch = _Batch(count, seed, policy, texts, side, Path(save))
+            failed = batch.run(bool(lean), as_json)
         else:
             given = [_scenario(name) for name in scenarios] or places.scenarios()
             outcomes = []
@@ -129,7 +137,9 @@ def command(
                     theirs: Side = _recorded(path, version)
                 else:
                     theirs = _recording(path, side) if record else side
-                outcomes.append(compare(scenario, ours, theirs))
+                outcomes.append(compare(scenario, texts.answer, theirs))
+            if lean is not False:
+                outcomes = _with_lean(outcomes, texts, bool(lean))
             failed = _tell(outcomes, version, as_json)
     ctx.exit(failed)
 
@@ -153,17 +163,38 @@ def _scenario(name: str) -> Path:
     return known[name]
 
 
-def _program(file: str | None) -> Side:
-    """The program's side; texts are read once."""
-    texts: dict[Path, program.Text] = {}
+class _Texts:
+    """The program of each scenario, read once: the scenario's own, or the one that is named."""
 
-    def side(scenario: Scenario) -> answers.Answer:
-        path = program.choose(scenario) if file is None else Path(file)
-        if path not in texts:
-            texts[path] = program.Text.read(path)
-        return program.answer(scenario, texts[path])
+    def __init__(self, named: Path | None) -> None:
+        self.named = named
+        self.read: dict[Path, program.Text] = {}
 
-    return side
+    def of(self, scenario: Scenario) -> program.Text:
+        path = self.named or program.choose(scenario)
+        if path not in self.read:
+            self.read[path] = program.Text.read(path)
+        return self.read[path]
+
+    def answer(self, scenario: Scenario) -> answers.Answer:
+        return program.answer(scenario, self.of(scenario))
+
+
+def _with_lean(outcomes: list[Outcome], texts: _Texts, wanted: bool) -> list[Outcome]:
+    """The outcomes with what Lean does, if there is a Lean."""
+    from serq.oracle import lean
+
+    found = lean.available()
+    if found is None:
+        if wanted:
+            raise SerqError.of(
+                "lean-not-installed", "no Lean is installed", help="`serq lean install`"
+            )
+        return outcomes
+    cases = [(outcome.scenario, texts.of(outcome.scenario)) for outcome in outcomes]
+    thirds = lean.answers(*found, cases)
+    pairs = zip(outcomes, thirds, strict=True)
+    return [replace(outcome, lean=third(outcome, answer)) for outcome, answer in pairs]
 
 
 def _record_path(scenario: Path, version: str) -> Path:
@@ -247,67 +278,109 @@ def _sources(version: str, as_json: bool) -> int:
 # --- random scenarios -----------------------------------------------------------------------------
 
 
-def _random(
-    count: int,
-    seed: int,
-    policy: str | None,
-    ours: Side,
-    side: Side,
-    directory: Path,
-    as_json: bool,
-) -> int:
-    tally: Counter[tuple[str, str, str]] = Counter()
-    broken: dict[str, Precondition] = {}
-    failures: list[Outcome] = []
-    steps = preemptions = 0
-    against = ""
-    for number in _counted(count):
-        outcome = compare(generate.scenario(seed, number, policy=policy), ours, side)
-        scenario, theirs = outcome.scenario, outcome.theirs
-        assert theirs is not None
-        against, steps = theirs.label, steps + len(theirs.steps)
-        preemptions += theirs.preemptions
-        cache = "cache on" if scenario.prefix_caching else "cache off"
-        tally[scenario.policy, cache, _kind(outcome)] += 1
-        if outcome.precondition is not None:
-            broken[outcome.precondition.name] = outcome.precondition
-        if outcome.failed:
-            failures.append(_smallest(outcome, ours, side, directory))
-    if as_json:
-        rows = [
-            {"policy": policy_, "cache": cache == "cache on", "result": kind, "scenarios": number}
-            for (policy_, cache, kind), number in sorted(tally.items())
-        ]
-        document = {
-            "against": against,
-            "seed": seed,
-            "scenarios": count,
+class _Batch:
+    """Random scenarios, what came of them, and those that failed, shrunk and saved."""
+
+    def __init__(
+        self,
+        count: int,
+        seed: int,
+        policy: str | None,
+        texts: _Texts,
+        side: Side,
+        directory: Path,
+    ) -> None:
+        self.count, self.seed, self.policy = count, seed, policy
+        self.texts, self.side, self.directory = texts, side, directory
+
+    def run(self, lean: bool, as_json: bool) -> int:
+        """Compare all, print what came of them; 1 when one failed."""
+        outcomes = [self._compare(number) for number in _counted(self.count)]
+        if lean:
+            outcomes = _with_lean(outcomes, self.texts, True)
+        failures = [self._smallest(outcome) for outcome in outcomes if outcome.failed]
+        if as_json:
+            emit(json.dumps(self._document(outcomes, failures)) + "\n")
+        else:
+            emit(self._text(outcomes))
+            if failures:
+                emit("\n")
+                against = _against(outcomes)
+                _print(lambda console: show.report(failures, against, console))
+        return int(bool(failures))
+
+    def _compare(self, number: int) -> Outcome:
+        scenario = generate.scenario(self.seed, number, policy=self.policy)
+        return compare(scenario, self.texts.answer, self.side)
+
+    def _smallest(self, outcome: Outcome) -> Outcome:
+        """A failing scenario shrunk, and saved under its name; Lean's failures are saved whole."""
+        scenario = outcome.scenario
+        if outcome.verdict in (Verdict.DIFFERS, Verdict.ERROR):
+            _say(f"{scenario.name}: {show.result(outcome)}; shrinking")
+            scenario = shrink(scenario, self._differs)
+            outcome = compare(scenario, self.texts.answer, self.side)
+        path = self.directory / f"{scenario.name}.json"
+        with _writing(path):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            path.write_text(scenario.to_text(), encoding="utf-8")
+        _say(f"saved {path}")
+        return outcome
+
+    def _differs(self, scenario: Scenario) -> bool:
+        verdict = compare(scenario, self.texts.answer, self.side).verdict
+        return verdict in (Verdict.DIFFERS, Verdict.ERROR)
+
+    def _tally(self, outcomes: Sequence[Outcome]) -> Counter[tuple[str, bool, str]]:
+        return Counter(
+            (outcome.scenario.policy, outcome.scenario.prefix_caching, _kind(outcome))
+            for outcome in outcomes
+        )
+
+    def _text(self, outcomes: Sequence[Outcome]) -> str:
+        steps, preemptions = _sizes(outcomes)
+        text = f"{self.count} random scenarios (seed {self.seed}) against {_against(outcomes)}: "
+        text += f"{steps} steps, {preemptions} preemptions\n"
+        for (policy, cache, kind), number in sorted(self._tally(outcomes).items()):
+            text += f"  {policy}, cache {'on' if cache else 'off'}: {number} {kind}\n"
+        thirds = Counter(outcome.lean.words for outcome in outcomes if outcome.lean is not None)
+        text += "".join(f"  Lean: {number} {words}\n" for words, number in thirds.items())
+        broken = {o.precondition.name: o.precondition for o in outcomes if o.precondition}
+        return text + "".join(f"{one.name}: {one.words}\n" for one in broken.values())
+
+    def _document(
+        self, outcomes: Sequence[Outcome], failures: Sequence[Outcome]
+    ) -> dict[str, object]:
+        steps, preemptions = _sizes(outcomes)
+        return {
+            "against": _against(outcomes),
+            "seed": self.seed,
+            "scenarios": self.count,
             "steps": steps,
             "preemptions": preemptions,
-            "results": rows,
+            "results": [
+                {"policy": policy, "cache": cache, "result": kind, "scenarios": number}
+                for (policy, cache, kind), number in sorted(self._tally(outcomes).items())
+            ],
             "differences": [show.document(outcome) for outcome in failures],
         }
-        emit(json.dumps(document) + "\n")
-    else:
-        text = f"{count} random scenarios (seed {seed}) against {against}: "
-        text += f"{steps} steps, {preemptions} preemptions\n"
-        for (policy_, cache, kind), number in sorted(tally.items()):
-            text += f"  {policy_}, {cache}: {number} {kind}\n"
-        text += "".join(f"{one.name}: {one.words}\n" for one in broken.values())
-        emit(text)
-        if failures:
-            emit("\n")
-            _print(lambda console: show.report(failures, against, console))
-    return int(bool(failures))
+
+
+def _sizes(outcomes: Sequence[Outcome]) -> tuple[int, int]:
+    """Steps and preemptions of the scheduler's side."""
+    theirs = [outcome.theirs for outcome in outcomes if outcome.theirs is not None]
+    return sum(len(one.steps) for one in theirs), sum(one.preemptions for one in theirs)
+
+
+def _against(outcomes: Sequence[Outcome]) -> str:
+    return next((o.theirs.label for o in outcomes if o.theirs is not None), "vllm")
 
 
 def _kind(outcome: Outcome) -> str:
-    if outcome.verdict is Verdict.OUTSIDE:
-        assert outcome.precondition is not None
+    if outcome.precondition is not None:
         return f"outside `{outcome.precondition.name}`"
-    return {Verdict.EQUAL: "equal", Verdict.DIFFERS: "different", Verdict.ERROR: "failing"}[
-        outcome.verdict
-    ]
+    names = {Verdict.EQUAL: "equal", Verdict.DIFFERS: "different", Verdict.ERROR: "failing"}
+    return names[outcome.verdict]
 
 
 def _counted(count: int) -> Iterator[int]:
@@ -317,22 +390,6 @@ def _counted(count: int) -> Iterator[int]:
         return
     console = Console(stderr=True)
     yield from track(range(count), "comparing", console=console, transient=True)
-
-
-def _smallest(outcome: Outcome, ours: Side, side: Side, directory: Path) -> Outcome:
-    """The failing scenario shrunk, and saved under its name."""
-    _say(f"{outcome.scenario.name}: {show.result(outcome)}; shrinking")
-
-    def differs(candidate: Scenario) -> bool:
-        return compare(candidate, ours, side).failed
-
-    scenario = shrink(outcome.scenario, differs)
-    path = directory / f"{scenario.name}.json"
-    with _writing(path):
-        directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(scenario.to_text(), encoding="utf-8")
-    _say(f"saved {path}")
-    return compare(scenario, ours, side)
 
 
 @contextmanager

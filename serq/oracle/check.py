@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from serq.diagnostics import SerqError
@@ -35,11 +35,37 @@ class Outcome:
     difference: Difference | None = None
     precondition: Precondition | None = None
     error: SerqError | None = None
-    lean: str | None = field(default=None)
+    lean: Third | None = None
 
     @property
     def failed(self) -> bool:
-        return self.verdict in (Verdict.DIFFERS, Verdict.ERROR)
+        lean = self.lean is not None and self.lean.failed
+        return lean or self.verdict in (Verdict.DIFFERS, Verdict.ERROR)
+
+
+@dataclass(frozen=True)
+class Third:
+    """What the Lean semantics does: ``words`` for the table; ``failed`` if it is another thing."""
+
+    words: str
+    failed: bool = False
+
+
+def third(outcome: Outcome, lean: Answer | str) -> Third:
+    """Lean's answer, or why there is none, beside an outcome.
+
+    Lean must do what the program does; where that is what vLLM does, it is equal to both.
+    """
+    if isinstance(lean, str):
+        return Third(lean)
+    if outcome.theirs is not None and first_difference(lean, outcome.theirs) is None:
+        return Third("equal")
+    if outcome.ours is None:
+        return Third("another run than vLLM's", failed=True)
+    found = first_difference(lean, outcome.ours)
+    if found is None:
+        return Third("as the program")
+    return Third(f"differs, {found.sentence()}", failed=True)
 
 
 def compare(scenario: Scenario, program: Side, scheduler: Side) -> Outcome:

@@ -54,4 +54,4 @@ def _session(draw: Random, caching: bool, long: int, priorities: bool, count: in
     last = turns[-1]
     turns[-1] = Turn(last.prompt, last.out, 0, last.prefix)
     arrive = draw.choice((0, 0, draw.randint(0, 3), draw.randint(0, 4 * count)))
-    return Session(tuple(turns), arrive, draw.randint(-1, 2) if priorities else 0)
+    return Session(tuple(turns), arrive, draw.randint(0, 3) if priorities else 0)

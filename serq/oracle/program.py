@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -170,73 +171,89 @@ def answer(scenario: Scenario, text: Text) -> Answer:
     pool = engine_memory(program, text.source.name)
     follower = Follower()
     report = run(program, base_dir=text.directory, record=follower)
-    return told(scenario, program, pool, follower.iterations, report)
+    return told(
+        scenario,
+        "serq",
+        steps(scenario, program, pool, follower.iterations),
+        observed(scenario, report),
+    )
 
 
-def told(
-    scenario: Scenario,
-    program: ir.Program,
-    pool: int,
-    iterations: list[Iteration],
-    report: Report,
-) -> Answer:
-    """The answer in a run's iterations, with what the program observes as sent, first and done.
-
-    A program that observes none of them is read from its iterations: the first token is known
-    when the prompt is computed, the last when as many are sampled as the request asks for.
-    """
+def steps(
+    scenario: Scenario, program: ir.Program, pool: int, iterations: Iterable[Iteration]
+) -> Iterator[Step]:
+    """Iterations as steps: requests by number, free blocks of the engine's memory."""
     number = {key: n for n, key in enumerate(scenario.requests)}
-    units, block = program.pools[pool].cap, program.pools[pool].block or 1.0
-    steps: list[Step] = []
-    progress = [_Progress(scenario.turn(n).prompt, scenario.turn(n).out) for n in number.values()]
     for one in iterations:
-        step = Step(
+        yield Step(
             step=int(one.start) + 1,
             tokens=tuple((number[key], int(count)) for key, count in one.tokens),
             admitted=tuple((number[key], int(count)) for key, count in one.admitted),
             preempted=tuple(number[key] for key in one.preempted),
-            free=int((units - one.used[pool]) // block),
+            free=free_blocks(program, pool, one.used[pool]),
         )
-        steps.append(step)
+
+
+def free_blocks(program: ir.Program, pool: int, used: float) -> int:
+    """The blocks of the engine's memory that nobody holds."""
+    memory = program.pools[pool]
+    return int((memory.cap - used) // (memory.block or 1.0))
+
+
+Numbering = Callable[[int], int]
+"""A session's number to the number of the request it has in flight."""
+
+TIMES = ("sent", "first", "done")
+"""The observations that are a request's times."""
+
+
+def told(
+    scenario: Scenario, scheduler: str, run_steps: Iterable[Step], seen: dict[str, dict[int, int]]
+) -> Answer:
+    """The answer in a run's steps and in what the program observes as sent, first and done.
+
+    A program that observes none of them is read from its steps: the first token is known when
+    the prompt is computed, the last when as many are sampled as the request asks for.
+    """
+    progress = [Progress(scenario, number) for number in range(len(scenario.requests))]
+    kept = tuple(run_steps)
+    for step in kept:
         for request in step.preempted:
             progress[request].preemptions += 1
         for request, cached in step.admitted:
             progress[request].admit(cached)
         for request, count in step.tokens:
             progress[request].advance(count, step.step)
-    sent = _observed(report, "sent", number)
-    first = _observed(report, "first", number)
-    done = _observed(report, "done", number)
     requests: list[Request] = []
     for n, (session, turn) in enumerate(scenario.requests):
-        seen = progress[n]
-        before = requests[-1].done if turn else None
+        one = progress[n]
+        began: int | None = scenario.sessions[session].arrive
         if turn:
-            think = scenario.turn(n - 1).think
-            began = None if before is None else before + think
-        else:
-            began = scenario.sessions[session].arrive
+            before = requests[-1].done
+            began = None if before is None else before + scenario.turn(n - 1).think
+        sent, first, done = (seen.get(name, {}) for name in TIMES)
         requests.append(
             Request(
                 session=session,
                 turn=turn,
                 sent=sent.get(n, began),
-                first=first.get(n, seen.first),
-                done=done.get(n, seen.done),
-                cached=tuple(seen.cached),
-                preemptions=seen.preemptions,
+                first=first.get(n, one.first),
+                done=done.get(n, one.done),
+                cached=tuple(one.cached),
+                preemptions=one.preemptions,
             )
         )
     unfinished = any(request.done is None for request in requests)
-    last = steps[-1].step if steps else 0
-    return Answer("serq", "", tuple(requests), tuple(steps), last if unfinished else None)
+    last = kept[-1].step if kept else 0
+    return Answer(scheduler, "", tuple(requests), kept, last if unfinished else None)
 
 
-class _Progress:
+class Progress:
     """One request, replayed from the tokens it was given."""
 
-    def __init__(self, prompt: int, out: int) -> None:
-        self.prompt, self.out = prompt, out
+    def __init__(self, scenario: Scenario, number: int) -> None:
+        turn = scenario.turn(number)
+        self.prompt, self.out = turn.prompt, turn.out
         self.computed = self.sampled = self.preemptions = 0
         self.cached: list[int] = []
         self.first: int | None = None
@@ -256,14 +273,17 @@ class _Progress:
                 self.done = step
 
 
-def _observed(report: Report, name: str, number: dict[Key, int]) -> dict[int, int]:
-    """The value an observation has for each request, by session and turn."""
-    if name not in report.observes:
-        return {}
-    seen = report.observes[name]
-    out: dict[int, int] = {}
-    for value, session, turn in zip(seen.samples, seen.sessions, seen.turns, strict=True):
-        key = (int(session), int(turn) - 1)
-        if key in number:
-            out[number[key]] = int(value)
+def observed(scenario: Scenario, report: Report) -> dict[str, dict[int, int]]:
+    """The times that the program observes, by name and request."""
+    number = {key: n for n, key in enumerate(scenario.requests)}
+    out: dict[str, dict[int, int]] = {}
+    for name in TIMES:
+        if name not in report.observes:
+            continue
+        seen = report.observes[name]
+        found = out.setdefault(name, {})
+        for value, session, turn in zip(seen.samples, seen.sessions, seen.turns, strict=True):
+            key: Key = (int(session), int(turn) - 1)
+            if key in number:
+                found[number[key]] = int(value)
     return out

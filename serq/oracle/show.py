@@ -59,7 +59,9 @@ def table(outcomes: Sequence[Outcome], theirs: str) -> Table:
             Text(result(outcome), style=_STYLES[outcome.verdict]),
         ]
         if lean:
-            row.append(outcome.lean or "")
+            third = outcome.lean
+            words = "" if third is None else third.words
+            row.append(Text(words, style="bold red" if third and third.failed else ""))
         out.add_row(*row)
     return out
 
@@ -144,7 +146,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "difference": None,
         "precondition": outcome.precondition.name if outcome.precondition else None,
         "error": None if outcome.error is None else str(outcome.error),
-        "lean": outcome.lean,
+        "lean": None if outcome.lean is None else outcome.lean.words,
     }
     difference = outcome.difference
     if difference is not None:
