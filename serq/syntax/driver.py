@@ -19,9 +19,10 @@ from lark.parsers.lalr_analysis import Shift
 from platformdirs import user_cache_path
 
 from serq.diagnostics import Source
-from serq.syntax.build import Builder, end_of, start_of
-from serq.syntax.hints import STATEMENTS
+from serq.syntax.build import Builder
+from serq.syntax.build_block import end_of, start_of
 from serq.syntax.lexer import Lexed
+from serq.syntax.words import STATEMENTS
 
 STARTS = ("module", "expression", "instance")
 

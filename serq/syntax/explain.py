@@ -41,8 +41,8 @@ _GROUPS: list[tuple[frozenset[str], str]] = [
     (frozenset({"NUMBER", "TILDE"}), "an expression"),
 ]
 _OPERATORS = frozenset({
-    "__ANON_0", "__ANON_1", "__ANON_2", "__ANON_3", "__ANON_4", "__ANON_5",
-    "LESSTHAN", "MORETHAN", "PLUS", "MINUS", "STAR", "SLASH", "CIRCUMFLEX", "QMARK",
+    "OROR", "ANDAND", "LE", "GE", "EQEQ", "NE", "LESSTHAN", "MORETHAN",
+    "PLUS", "MINUS", "STAR", "SLASH", "CIRCUMFLEX", "QMARK",
 })  # fmt: skip
 _AFTER_NAME = frozenset({"DOT", "LSQB"})
 _STARTS = frozenset({"NUMBER", "INF", "NAME", "LPAR", "MINUS", "BANG", "TILDE", "ARGS"})

@@ -15,7 +15,7 @@ from lark import Token
 
 from serq.diagnostics import SerqError, Source
 from serq.syntax import ast
-from serq.syntax.build import end_of, start_of
+from serq.syntax.build_block import end_of, start_of
 from serq.syntax.lexer import Comment
 from serq.syntax.parser import Parsed, capped, parse_text
 from serq.syntax.walk import walk

@@ -14,12 +14,12 @@ from lark import Token
 
 from serq.diagnostics import Diagnostic, Source, Span
 from serq.syntax import ast
-from serq.syntax.build import end_of, start_of
+from serq.syntax.build_block import end_of, start_of
 from serq.syntax.driver import Driver, is_word
 from serq.syntax.explain import explain, missing_semicolon
-from serq.syntax.hints import DECLARATIONS, FOREIGN_BLOCKS
 from serq.syntax.lexer import Lexed, shown
 from serq.syntax.situation import Situation
+from serq.syntax.words import DECLARATIONS, FOREIGN_BLOCKS
 
 MAX_FAULTS = 200
 """After so many syntax errors the parser stops looking for more."""
@@ -168,7 +168,7 @@ class Recovering(Driver):
             )
             return index + 1
         if text in ("=", "=="):
-            other = "__ANON_4" if text == "=" else "EQUAL"
+            other = "EQEQ" if text == "=" else "EQUAL"
             if other in expected:
                 self.diagnostics.append(explain(s))
                 self.feed(other, self.spelling[other], at)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lark import Token
 
-from serq.diagnostics import Source, Span
+from serq.diagnostics import Diagnostic, Source, Span
 from serq.syntax.lexer import shown
 
 
@@ -37,6 +37,10 @@ class Situation:
             return Span(self.source, end, end)
         end = self.tokens[first if last is None else last].end_pos or 0
         return Span(self.source, self.tokens[first].start_pos or 0, end)
+
+    def here(self, code: str, message: str, help: str | None) -> Diagnostic:
+        """A diagnostic at the token that does not fit."""
+        return Diagnostic(code, message, self.span(self.index), help=help)
 
     @property
     def found(self) -> str:
