@@ -21,6 +21,7 @@ COMMANDS = {
     "target": "serq.cli.target",
     "fmt": "serq.cli.fmt",
     "lean": "serq.cli.lean",
+    "prove": "serq.cli.prove",
     "oracle": "serq.cli.oracle",
 }
 """Command name → the module that has it as ``command``."""

@@ -30,6 +30,7 @@ class Origin:
     last: int
     what: str
     claim: str | None = None
+    """The claim's key, ``program.claim``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,10 @@ class ClaimedProgram:
     """A program file with its claims in Lean."""
 
     stem: str
+    path: Path
     source: str
+    """How the file is called in texts."""
+
     claimed: Claimed
     sentences: dict[str, str]
     horizon: float | None = None
@@ -139,7 +143,7 @@ def claimed_program(path: Path, shown: str, horizon: float | None = None) -> Cla
     sentences = claim_sentences(path.read_text(encoding="utf-8"))
     for claim in loaded.program.claims:
         sentences.setdefault(claim.name, f"Claim `{claim.name}` of `{shown}`.")
-    return ClaimedProgram(path.stem, shown, verdict.claimed, sentences, horizon)
+    return ClaimedProgram(path.stem, path, shown, verdict.claimed, sentences, horizon)
 
 
 def outside(name: str, reasons: tuple[Reason, ...]) -> SerqError:
@@ -218,7 +222,8 @@ def _definitions(text: str, program: ClaimedProgram) -> Iterator[Origin]:
     for (first, name), after in zip(starts, [*(s for s, _ in starts[1:]), len(lines)], strict=True):
         claim = names.get(name)
         what = f"claim `{claim}`" if claim else parts.get(name, name)
-        yield Origin(first, after - 1, f"{what} of {program.source}", claim)
+        key = f"{program.stem}.{claim}" if claim else None
+        yield Origin(first, after - 1, f"{what} of {program.source}", key)
 
 
 # --- the library's files ------------------------------------------------------------------------

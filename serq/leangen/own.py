@@ -1,0 +1,229 @@
+"""Claims of a program that is not the library's: its proofs stand in a Lean file beside it.
+
+For ``system.sq`` the statements become the module ``Serq.Claims.System``; a file ``system.lean``
+beside it imports that and proves ``Serq.Papers.System.<claim>``. Nothing is written beside the
+program: everything is compiled in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from serq.diagnostics import SerqError
+from serq.leangen.claims import camel
+from serq.leangen.generate import (
+    PROVED,
+    ClaimEntry,
+    GeneratedFile,
+    Generation,
+    claimed_program,
+    claims_file,
+    proved_file,
+)
+from serq.leangen.prove import (
+    FAILED,
+    ClaimRow,
+    Fault,
+    Outcome,
+    Theorem,
+    faults,
+    path_results,
+    run_audit,
+    theorem_of,
+)
+from serq.toolchain.build import header_imports
+from serq.toolchain.lean import Lean
+from serq.toolchain.messages import BuildResult, ModuleResult
+from serq.toolchain.places import LeanPackage, cache_directory, make_directory, storage
+from serq.toolchain.progress import Reporter
+
+
+@dataclass(frozen=True)
+class Own:
+    """A program, its horizon for the interpreter, and the claims that may stay open."""
+
+    path: Path
+    horizon: float | None = None
+    open: frozenset[str] = frozenset()
+    jobs: int = 0
+
+    @property
+    def proofs(self) -> Path:
+        return self.path.with_suffix(".lean")
+
+    @property
+    def name(self) -> str:
+        return camel(self.path.stem)
+
+
+def prove_own(own: Own, package: LeanPackage, lean: Lean, reporter: Reporter) -> Outcome:
+    """States the program's claims in Lean and checks the proofs that stand beside it.
+
+    Raises `SerqError` for a program with errors or outside the fragment.
+    """
+    started = time.monotonic()
+    program = claimed_program(own.path, own.path.name, own.horizon)
+    if not program.claimed.statements:
+        raise SerqError.of(
+            "no-claims",
+            f"{own.path.name} claims nothing",
+            help="write `claim NAME: every iteration of ENGINE (…);` in the program",
+        )
+    entries = [
+        ClaimEntry(own.path.stem, s.name, s, program.sentences[s.name], PROVED)
+        for s in program.claimed.statements
+    ]
+    statements = claims_file(program)
+    checks = [proved_file([e], _check_path(own, e)) for e in entries] if _has(own) else []
+    generation = Generation((statements, *checks), tuple(entries), (program,), ())
+    outcome = Outcome(kind=lean.kind, lean=lean.version())
+    work = _workspace(own, [statements, *checks])
+    result = _build(own, package, lean, reporter, work, generation)
+    outcome.build = result
+    audited = _audited(own, package, lean, result, work)
+    outcome.faults = _real_faults(own, result, generation, work, audited)
+    paths = path_results(program)
+    outcome.claims = [_row(e, own, paths, audited, outcome) for e in entries]
+    outcome.theorems = list(audited.values())
+    outcome.problems += [
+        f"claim `{r.name}` of {own.path.name}: {r.why}"
+        for r in outcome.claims
+        if r.status == FAILED
+    ]
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _has(own: Own) -> bool:
+    return own.proofs.is_file()
+
+
+def _check_path(own: Own, entry: ClaimEntry) -> Path:
+    return Path("lean", "Serq", "Proved", f"{own.name}_{entry.name}.lean")
+
+
+def _workspace(own: Own, files: list[GeneratedFile]) -> Path:
+    """A directory of the cache with the statements, the checks and a copy of the proofs."""
+    digest = hashlib.sha256(str(own.path.resolve()).encode()).hexdigest()[:16]
+    work = make_directory(cache_directory() / "programs" / f"{own.path.stem}-{digest}")
+    texts = {work / f.path: f.text for f in files}
+    if _has(own):
+        copy = work / "lean" / "Serq" / "Papers" / f"{own.name}.lean"
+        texts[copy] = own.proofs.read_text(encoding="utf-8")
+    with storage(work):
+        for path in [*(work / "lean").rglob("*.lean")]:
+            if path not in texts:
+                path.unlink()
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+    return work
+
+
+def _build(
+    own: Own,
+    package: LeanPackage,
+    lean: Lean,
+    reporter: Reporter,
+    work: Path,
+    generation: Generation,
+) -> BuildResult:
+    """Compiles what the files need of the library, then the files."""
+    source = work / "lean"
+    wanted = {
+        name
+        for path in source.rglob("*.lean")
+        for name in header_imports(path.read_text(encoding="utf-8"))
+        if (package.source / name.replace(".", "/")).with_suffix(".lean").is_file()
+        and not (source / name.replace(".", "/")).with_suffix(".lean").is_file()
+    }
+    below = lean.build(package, sorted(wanted), jobs=own.jobs, reporter=reporter)
+    if not below.ok:
+        return below
+    builder = lean.builder(package, work / "out" / lean.kind, own.jobs)
+    with reporter.step(f"checking {own.path.name}"):
+        return builder.build([source], [f.module for f in generation.files])
+
+
+def _audited(
+    own: Own, package: LeanPackage, lean: Lean, result: BuildResult, work: Path
+) -> dict[str, Theorem]:
+    """The theorems of the proof file, when it was compiled."""
+    module = f"Serq.Papers.{own.name}"
+    compiled = result.module(module)
+    if compiled is None or not compiled.ok:
+        return {}
+    rows = run_audit(lean, package, [module], [work / "out" / lean.kind])
+    return {
+        row["theorem"]: theorem_of(row, {module: compiled.seconds})
+        for row in rows
+        if row.get("module") == module
+    }
+
+
+def _real_faults(
+    own: Own,
+    result: BuildResult,
+    generation: Generation,
+    work: Path,
+    audited: dict[str, Theorem],
+) -> list[Fault]:
+    """The build's errors, without those of checks whose theorem does not exist."""
+    missing = {e.key for e in generation.claims if e.theorem not in audited}
+    kept: list[ModuleResult] = []
+    for module in result.modules:
+        check = next((f for f in generation.files if f.module == module.module), None)
+        claims = {o.claim for o in check.origins} if check else set()
+        if not (module.module.startswith("Serq.Proved.") and claims & missing):
+            kept.append(module)
+    shown = BuildResult(tuple(kept), result.seconds, result.output, result.failed)
+    copy = f"lean/Serq/Papers/{own.name}.lean"
+    return [
+        replace(f, message=replace(f.message, file=str(own.proofs)))
+        if f.message.file == copy
+        else f
+        for f in faults(shown, generation, work)
+    ]
+
+
+def _row(
+    entry: ClaimEntry,
+    own: Own,
+    paths: dict[str, str],
+    audited: dict[str, Theorem],
+    outcome: Outcome,
+) -> ClaimRow:
+    proof = audited.get(entry.theorem)
+    status, why = _status(entry, own, proof, outcome)
+    return ClaimRow(
+        program=entry.program,
+        name=entry.name,
+        sentence=entry.sentence,
+        form=entry.statement.form,
+        path=paths.get(entry.name, "not run"),
+        status=status,
+        theorem=entry.theorem,
+        why=why,
+        proof=proof,
+    )
+
+
+def _status(
+    entry: ClaimEntry, own: Own, proof: Theorem | None, outcome: Outcome
+) -> tuple[str, str | None]:
+    broken = next((f for f in outcome.faults if f.claim == entry.key), None)
+    if broken is None and proof is not None and proof.ok:
+        return PROVED, None
+    if entry.name in own.open:
+        return "open", None
+    if broken is not None:
+        return FAILED, f"see the error at {broken.message.file}:{broken.message.line}"
+    if proof is not None:
+        return FAILED, f"its proof rests on {', '.join(proof.axioms)}"
+    if not _has(own):
+        return FAILED, f"there is no {own.proofs.name} with a theorem `{entry.theorem}`"
+    return FAILED, f"{own.proofs.name} has no theorem `{entry.theorem}`"
