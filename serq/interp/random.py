@@ -38,8 +38,10 @@ _TRACE = 0x6A09E667F3BCC908
 
 _LANES = 256
 """Streams in one tile: enough that numpy's cost per call does not count."""
-_MAX_TILES = 1024
-"""Tiles kept (16 KB each); the oldest go first and are computed again when asked for."""
+_MANY = 1024
+"""Streams in one tile once there are so many sessions."""
+_MAX_TILES = 512
+"""Tiles kept (16 to 64 KB each); the oldest go first and are computed again when asked for."""
 _MAX_BLOCKS = 128
 """Blocks that one stream fetches at once when it is read on and on."""
 
@@ -233,7 +235,10 @@ class Streams:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._mixed = _mix(np.array([seed], np.uint64))
-        self._tiles: dict[tuple[int, int, int, int], F64] = {}
+        self._tiles: dict[tuple[int, int, int, int, int], F64] = {}
+        # The newest tile of one turn, per kind, as lists: most sessions are served from it.
+        self._newest: list[tuple[int, list[list[float]]]] = [(0, [])] * (KIND_LEG + 1)
+        self._newest_turn = [0] * (KIND_LEG + 1)
 
     def arrivals(self) -> Stream:
         """The arrival stream, from its beginning."""
@@ -268,29 +273,33 @@ class Streams:
         of the turn, a later group's one turn and half as many sessions with each group: what is
         computed in vain stays within a constant factor of what is read.
         """
+        start, rows = self._newest[kind]
+        if group == 0 and turn == self._newest_turn[kind] and 0 <= serial - start < len(rows):
+            return rows[serial - start].copy()
+        lanes = _LANES if serial < _MANY else _MANY
         if group == 0:
             level = min(turn.bit_length(), 8)
             turns = 1 << max(level - 1, 0)
-            serials = _LANES // turns
-            tile_key = (kind, -level, turn // turns, serial // serials)
+            serials = lanes // turns
+            tile_key = (kind, -level, turn // turns, serial // serials, serials)
         else:
-            serials = _LANES >> min(group, 8)
-            tile_key = (kind, group, turn, serial // serials)
+            turns = 1
+            serials = lanes >> min(group, 8)
+            tile_key = (kind, group, turn, serial // serials, serials)
         tile = self._tiles.get(tile_key)
         if tile is None:
             first = serial - serial % serials
-            if group == 0:
-                begin = turn - turn % turns
-                tile = self._tile(kind, first, serials, begin, turns, 0, 1)
-            else:
-                width = 1 << min(group - 1, 7)
-                start = width if group <= 8 else width * (group - 7)
-                tile = self._tile(kind, first, serials, turn, 1, start, width)
+            begin = turn - turn % turns
+            width = 1 << min(max(group - 1, 0), 7)
+            block = 0 if group == 0 else width if group <= 8 else width * (group - 7)
+            tile = self._tile(kind, first, serials, begin, turns, block, width)
             if len(self._tiles) >= _MAX_TILES:
                 del self._tiles[next(iter(self._tiles))]
             self._tiles[tile_key] = tile
-        row = tile[serial % serials, turn % turns if group == 0 else 0]
-        buffer: list[float] = row[::-1].tolist()
+            if group == 0 and turns == 1:
+                self._newest[kind] = first, tile[:, 0, ::-1].tolist()
+                self._newest_turn[kind] = turn
+        buffer: list[float] = tile[serial % serials, turn % turns, ::-1].tolist()
         return buffer
 
     def _tile(
