@@ -1,7 +1,7 @@
 """JSON text to plain values, strictly and to any depth.
 
-Python's own reader does the work; it recurses, so a text nested too deeply for it (a sum of a
-thousand terms is) is read again by a loop with a stack of its own. Both keep what the interchange
+Python's own reader does the work. It recurses, so it runs where there is stack enough; versions of
+Python that bound its depth all the same get a reader that loops. Both keep what the interchange
 format needs and plain ``dict`` loses: a field written twice (`Repeated`), the sign of ``-0``, and
 numbers that no double holds.
 """
@@ -14,6 +14,8 @@ import re
 from collections import Counter
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
+
+from ..deep import run_deep
 
 MAX_DEPTH = 20_000
 """Arrays and objects inside one another: about 10 000 nested expressions."""
@@ -82,11 +84,11 @@ _DECODER = json.JSONDecoder(
 def parse(text: str) -> Any:
     """The value of a JSON text; objects are dicts, numbers ``int``, ``float`` or `TooLarge`.
 
-    Raises `JsonError` for anything that is not JSON (``NaN``, a trailing comma, a byte order
-    mark, text after the value) and for nesting beyond `MAX_DEPTH`.
+    Raises `JsonError` for anything that is not JSON: ``NaN``, a trailing comma, a byte order mark,
+    text after the value. Nesting is not bounded here, except by what the stack holds.
     """
     try:
-        return _DECODER.decode(text)
+        return run_deep(lambda: _DECODER.decode(text))
     except json.JSONDecodeError as error:
         raise JsonError(error.msg.lower(), error.pos) from None
     except JsonError as error:
@@ -127,7 +129,7 @@ class _Open:
 
 
 def parse_deep(text: str) -> Any:
-    """The same as `parse`, by a loop."""
+    """The same as `parse`, by a loop, and not beyond `MAX_DEPTH`."""
     stack: list[_Open] = []
     at = 0
     want = "value"  # value, first (value or end), key, first-key, colon, next (comma or end)

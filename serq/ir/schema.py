@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .jsontext import Repeated, TooLarge
+from .jsontext import MAX_DEPTH, Repeated, TooLarge
 
 
 class BadValue(Exception):
@@ -72,6 +72,10 @@ def decode(schema: Schema, value: Any) -> Any:
             raise BadValue(bad.code, bad.message, path=path.removeprefix(".")) from None
         if isinstance(inner, Opened):
             stack.append((inner, []))
+            if len(stack) > MAX_DEPTH:
+                path = "".join(o.children[len(d)].step for o, d in stack[:8])
+                message = f"what is here is nested more than {MAX_DEPTH} deep"
+                raise BadValue("ir-too-deep", message, path=path.removeprefix("."))
         else:
             done.append(inner)
 
