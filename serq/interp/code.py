@@ -19,8 +19,8 @@ from serq.interp.expr import (
 )
 from serq.interp.faults import Fault, number, walk
 from serq.interp.flow import SharedStage
-from serq.interp.memory import Growth, HoldSpec, check_amount
-from serq.interp.pool import Pool
+from serq.interp.memory import Growth, HoldSpec, amount
+from serq.interp.pool import SLACK, Pool
 from serq.interp.session import JOINING, RUNNING, Session
 from serq.ir import nodes as ir
 
@@ -355,10 +355,10 @@ class Code:
                 return join
             case ir.Run():
                 return self._run(stmt, pc)
-            case ir.Grow(pool=ref, amount=amount):
-                return self._grow(ref, amount, pc)
-            case ir.Load(pool=ref, amount=amount):
-                return self._load(ref, amount, pc)
+            case ir.Grow(pool=ref, amount=units):
+                return self._grow(ref, units, pc)
+            case ir.Load(pool=ref, amount=units):
+                return self._load(ref, units, pc)
             case ir.Drop(pool=ref):
                 member = self._member("pool", ref)
 
@@ -379,13 +379,13 @@ class Code:
                 return self._choose(var, count, key, pc)
         raise AssertionError(f"no such statement: {stmt!r}")
 
-    def _grow(self, ref: ir.Ref, amount: ir.Expr, pc: int) -> Instruction:
-        member, value = self._member("pool", ref), self._value(amount)
+    def _grow(self, ref: ir.Ref, units: ir.Expr, pc: int) -> Instruction:
+        member, value = self._member("pool", ref), self._value(units)
         memory = self.machine.memory
 
         def grow(s: Session) -> int:
             pool, more = member(s), value(s)
-            check_amount(more, f"the growth on pool `{pool.name}`")
+            more = amount(more, f"the growth on pool `{pool.name}`")
             alloc = s.alloc_on(pool)
             if alloc is None:
                 raise outside("grow", pool)
@@ -399,17 +399,17 @@ class Code:
 
         return grow
 
-    def _load(self, ref: ir.Ref, amount: ir.Expr, pc: int) -> Instruction:
-        member, value = self._member("pool", ref), self._value(amount)
+    def _load(self, ref: ir.Ref, units: ir.Expr, pc: int) -> Instruction:
+        member, value = self._member("pool", ref), self._value(units)
 
         def load(s: Session) -> int:
             pool, more = member(s), value(s)
-            check_amount(more, f"the load into pool `{pool.name}`")
+            more = amount(more, f"the load into pool `{pool.name}`")
             alloc = s.alloc_on(pool)
             if alloc is None:
                 raise outside("load", pool)
             reached = alloc.position + more
-            if reached > alloc.units:
+            if reached > alloc.units + SLACK:
                 raise Fault(
                     "load-beyond-allocation",
                     f"a load of {number(more)} into pool `{pool.name}` would reach position "
@@ -477,7 +477,7 @@ class Code:
                     s.status = RUNNING
                     stage.enter(s, decoding, work, alloc)
                     return -1
-                check_amount(work, f"the work of a run on `{stage.name}`")
+                amount(work, f"the work of a run on `{stage.name}`")
                 ready.append(s)
                 return -1
 
@@ -494,7 +494,7 @@ class Code:
                     first: SharedStage = stages[0]
                     first.system.submit(s, stages, work)
                     return -1
-                check_amount(work, f"the work of a run on `{stages[0].name}`")
+                amount(work, f"the work of a run on `{stages[0].name}`")
                 ready.append(s)
                 return -1
 
@@ -511,7 +511,7 @@ class Code:
                     s.status = RUNNING
                     submit(s, work)
                     return -1
-                check_amount(work, f"the work of a run on `{name}`")
+                amount(work, f"the work of a run on `{name}`")
                 ready.append(s)
                 return -1
 
@@ -525,7 +525,7 @@ class Code:
                 s.status = RUNNING
                 stage.submit(s, work)
                 return -1
-            check_amount(work, f"the work of a run on `{stage.name}`")
+            amount(work, f"the work of a run on `{stage.name}`")
             ready.append(s)
             return -1
 

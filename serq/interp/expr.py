@@ -68,7 +68,7 @@ EVICT = Scope(
     "e",
     "e.attrs()",
     "RNG",
-    "e.session",
+    "e.viewer()",
     _NOW
     | {
         Ctx.SIZE: "e.size",

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from serq.interp.faults import Fault, number
-from serq.interp.pool import Pool
+from serq.interp.pool import SLACK, Pool
 from serq.interp.session import (
     ENDED,
     GROWING,
@@ -61,15 +61,18 @@ class Growth(Enum):
     PREEMPTED = 2
 
 
-def check_amount(value: float, what: str) -> None:
-    """An amount is not negative and not NaN."""
-    if not value >= 0.0:
-        raise Fault(
-            "not-an-amount",
-            f"{what} {'are' if what.endswith('s') else 'is'} {number(value)}, "
-            "which is negative or not a number",
-            "an amount is at least 0",
-        )
+def amount(value: float, what: str) -> float:
+    """The value as an amount, which is not negative and not NaN; noise below 0 is 0."""
+    if value >= 0.0:
+        return value
+    if value >= -SLACK:
+        return 0.0
+    raise Fault(
+        "not-an-amount",
+        f"{what} {'are' if what.startswith('the units') else 'is'} {number(value)}, "
+        "which is negative or not a number",
+        "an amount is at least 0",
+    )
 
 
 class Memory:
@@ -88,8 +91,8 @@ class Memory:
         """The session waits for its hold, unless what it asks can never fit: then it ends."""
         first = spec.first(session)
         for pool, units in spec.judged(session):
-            check_amount(units, f"the units asked of pool `{pool.name}`")
-            if pool.round_up(units) > pool.cap:
+            units = amount(units, f"the units asked of pool `{pool.name}`")
+            if pool.round_up(units) > pool.cap + SLACK:
                 pool.rejected += 1
                 self.machine.refuse(session)
                 return
@@ -133,20 +136,18 @@ class Memory:
                     "a hold names each pool once",
                 )
             seen.add(pool.position)
-            check_amount(units, f"the units asked of pool `{pool.name}`")
-            room = units
+            room = units = amount(units, f"the units asked of pool `{pool.name}`")
             if reserve is not None:
-                check_amount(reserve, f"the reserve asked of pool `{pool.name}`")
-                room = max(units, reserve)
+                room = max(units, amount(reserve, f"the reserve asked of pool `{pool.name}`"))
             out.append((pool, pool.round_up(units), pool.round_up(room)))
         return out
 
     def fits(self, demand: Demand) -> bool:
         """Whether every pool has the room asked, next to allocations and reservations."""
         for pool, _, room in demand:
-            if not pool.used + (self.outstanding(pool) if pool.reserve_held else 0.0) + room <= (
-                pool.cap
-            ):
+            if pool.reserve_held:
+                room += self.outstanding(pool)
+            if not pool.used + room <= pool.cap + SLACK:
                 return False
         return True
 
@@ -166,7 +167,7 @@ class Memory:
             label = queue.name if queue.index is None else f"{queue.name}[{queue.index}]"
             for pool, units, reserve in self.selected(queue).waiting.needs(self.selected(queue)):
                 need = units if reserve is None else max(units, reserve)
-                if pool.round_up(need) > pool.cap and pool.over_cap is None:
+                if pool.round_up(need) > pool.cap + SLACK and pool.over_cap is None:
                     pool.over_cap = (label, need)
 
     # --- admission ---
@@ -330,7 +331,7 @@ class Memory:
         while True:
             need = pool.round_up(alloc.units + more) - alloc.units
             others = self.outstanding(pool, alloc) if pool.reserve_held else 0.0
-            if pool.used + others + need <= pool.cap:
+            if pool.used + others + need <= pool.cap + SLACK:
                 pool.catch_up()
                 if pool.entries:
                     pool.make_room(need)
@@ -354,11 +355,7 @@ class Memory:
             if len(engines) > 1:
                 residents.sort(key=lambda s: s.admission)
             return [s for s in residents if s.alloc_on(pool) is not None]
-        seen: dict[Session, None] = {}
-        for alloc in pool.allocs:
-            if alloc.hold is not None:
-                seen.setdefault(alloc.session)
-        return list(seen)
+        return [s for s in dict.fromkeys(pool.line) if s.alloc_on(pool) is not None]
 
     def victim(self, pool: Pool) -> Session | None:
         """The candidate with the least keys, of equal ones the last admitted."""

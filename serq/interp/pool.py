@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from serq.interp.session import Alloc, Session
 
 
+SLACK = 1e-9
+"""Units by which a sum of allocations may pass the capacity: rounding is not a shortage."""
+
+
 class Entry:
     """A cached prefix: units of one session, or of nobody once a part of it was consumed."""
 
@@ -39,6 +43,10 @@ class Entry:
         if self.frozen is not None and self.session.status == ENDED:
             return self.frozen
         return self.session.attrs
+
+    def viewer(self) -> Session | None:
+        """Whose cached prefix a key's ``cachedin`` reads: nobody's once the session ended."""
+        return None if self.session.status == ENDED else self.session
 
     def waiting(self) -> float:
         """1 if the entry's session waits in some pool's queue."""
@@ -64,6 +72,7 @@ class Pool(Timed):
         "freezes",
         "growers",
         "holders",
+        "line",
         "index",
         "memory_of",
         "mine",
@@ -104,6 +113,9 @@ class Pool(Timed):
         self.next_release = 0
         self.allocs: dict[Alloc, None] = {}
         self.holders: dict[Session, int] = {}
+        # The order in which the pool admitted its holders, with an entry per allocation: the
+        # end of any of them takes the session's first entry out.
+        self.line: list[Session] = []
         self.queue: deque[Session] = deque()
         self.growers: deque[Session] = deque()
         self.evict_keys: Callable[[Entry], tuple[float, ...]] | None = None
@@ -157,12 +169,16 @@ class Pool(Timed):
         self.used += alloc.units
         self.allocs[alloc] = None
         self.holders[alloc.session] = self.holders.get(alloc.session, 0) + 1
+        if self.preempt_keys is not None:
+            self.line.append(alloc.session)
 
     def free(self, alloc: Alloc) -> None:
         """An allocation ends."""
         self.used -= alloc.units
         del self.allocs[alloc]
         session = alloc.session
+        if self.preempt_keys is not None:
+            self.line.remove(session)
         count = self.holders[session] - 1
         if count:
             self.holders[session] = count
@@ -192,7 +208,7 @@ class Pool(Timed):
 
     def make_room(self, need: float) -> None:
         """Evict until ``need`` more units fit next to the allocations, or nothing is left."""
-        while self.entries and self.used + self.cached + need > self.cap:
+        while self.entries and self.used + self.cached + need > self.cap + SLACK:
             self.evict_one()
 
     def evict_one(self) -> None:
