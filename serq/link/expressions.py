@@ -193,11 +193,12 @@ class Expressions:
         try:
             count = self.constants.fold_count(fold, scope)
         except NotConstant as no:
-            return self.fault(no.code, no.message, no.span, no.scope, help=no.help)
+            self.constants.report(no)
+            return nodes.Num(0.0)
         self.tables.terms += count
         if self.tables.terms > MAX_TERMS:
-            excess = too_many(fold, self.tables.terms, scope)
-            return self.fault(excess.code, excess.message, excess.span, excess.scope)
+            self.constants.report(too_many(fold, self.tables.terms, scope))
+            return nodes.Num(0.0)
         result: nodes.Expr | None = None
         for j in range(count):
             term = self.expr(fold.body, scope.bind({name: IndexValue(float(j))}))

@@ -84,7 +84,7 @@ class Constants:
         try:
             value = self.evaluate(expr, scope)
         except NotConstant as no:
-            self.faults.error(no.code, no.message, no.span, help=no.help, frames=no.scope.frames)
+            self.report(no)
             return None
         self.tables.terms += self.pending
         if value != value:
@@ -97,6 +97,14 @@ class Constants:
             )
             return None
         return value
+
+    def report(self, no: NotConstant) -> None:
+        """Report why an expression is no constant; too many terms are reported once."""
+        if no.code == "too-many-terms":
+            if self.tables.terms_reported:
+                return
+            self.tables.terms_reported = True
+        self.faults.error(no.code, no.message, no.span, help=no.help, frames=no.scope.frames)
 
     def quiet(self, expr: ast.Expr, scope: Scope, *, written: bool = False) -> float | None:
         """The value of an expression that happens to be constant, else None.
@@ -187,7 +195,7 @@ class Constants:
         """Whether this is the ``waiting.count`` of an engine that admits no queue."""
         engine = scope.place.engine
         names = [part.ident.name for part in path.parts]
-        if engine is None or names != ["waiting", "count"]:
+        if engine is None or engine.stage.family or names != ["waiting", "count"]:
             return False
         return not any(pool.via is engine.stage for pool in self.tables.pool_order)
 

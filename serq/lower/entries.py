@@ -84,16 +84,18 @@ class Entries:
         self, s: ast.EntryCallStmt, queue: Queue, where: Where
     ) -> tuple[Entry, Queue | None] | None:
         verb = s.verb.name
+        named: str | None = None
         source: Queue | None = None
         if s.source is not None and verb != "transfer":
+            named = s.source.ident.name
             source = self._queue(s.source.ident, where)
             if source is None:
                 return None
-        entry = queue.entry(verb, source)
+        entry = queue.entry(verb, named)
         if entry is not None:
-            return entry, source
+            return None if entry.faulty else (entry, source)
         known = [
-            f"`{e.verb}`" if e.source is None else f"`{e.verb} … from {e.source.name}`"
+            f"`{e.verb}`" if e.source_name is None else f"`{e.verb} … from {e.source_name}`"
             for e in queue.entries
         ]
         written = f"`{verb}`" if source is None else f"`{verb} … from {source.name}`"
@@ -242,7 +244,7 @@ class Entries:
         where = self.statements.nowhere()
         for queue in self.tables.queues.values():
             for entry in queue.entries:
-                if id(entry) in self.called:
+                if id(entry) in self.called or entry.faulty:
                     continue
                 names: dict[str, Local] = {p.name: IndexValue(1.0) for p in entry.item.params}
                 if queue.family:

@@ -34,7 +34,6 @@ class QueueDeclarations:
         self.decl = declarations
         self.tables = declarations.tables
         self.faults = declarations.faults
-        self.faulty: set[str] = set()  # queues an entry of which was refused
 
     def queue(self, item: ast.QueueDecl) -> None:
         name = item.target.name
@@ -115,8 +114,6 @@ class QueueDeclarations:
     def _complete(self, queue: Queue) -> None:
         verbs = {entry.verb for entry in queue.entries}
         for role in queue.roles:
-            if queue.name in self.faulty:
-                break  # an entry was refused: that fault is enough
             if role != "link" and ROLE_VERBS[role] not in verbs:
                 self.faults.error(
                     "role-without-entry",
@@ -346,6 +343,7 @@ class QueueDeclarations:
                 item.verb.span,
                 help=f"write `queue {queue.name} : {role}`",
             )
+        faults = len(self.faults.errors)
         wanted = ROLE_PARAMETERS[verb]
         if len(item.params) != wanted:
             self.faults.error(
@@ -362,19 +360,14 @@ class QueueDeclarations:
                 f"only `decode` has a `from`, not `{verb}`",
                 item.source.span,
             )
-            self.faulty.add(queue.name)
-            return
         source = None if item.source is None else self._source(item.source)
-        if item.source is not None and source is None:
-            self.faulty.add(queue.name)
-            return
-        entry = Entry(verb, item, queue, source)
+        entry = Entry(verb, item, queue, source, len(self.faults.errors) > faults)
         for other in queue.entries:
-            if (other.verb, other.source) == (verb, source):
-                after = "" if source is None else f" from `{source.name}`"
+            if (other.verb, other.source_name) == (verb, entry.source_name):
+                after = "" if entry.source_name is None else f" from {entry.source_name}"
                 self.faults.error(
                     "declared-twice",
-                    f"queue `{queue.name}` has the entry `{verb}`{after} twice",
+                    f"queue `{queue.name}` has the entry `{verb}{after}` twice",
                     item.verb.span,
                     notes=(("the first one is here", other.item.verb.span),),
                 )
@@ -417,6 +410,12 @@ class QueueDeclarations:
 
     def relation(self, item: ast.RelationDecl) -> None:
         """``D pull P …`` and ``P push D …``: which queue copies the KV from which."""
+        before = len(self.tables.relations)
+        self._relation(item)
+        if len(self.tables.relations) == before:
+            self.tables.faulty_relations |= {item.subject.name, item.other.name}
+
+    def _relation(self, item: ast.RelationDecl) -> None:
         subject, other = self._queue(item.subject), self._queue(item.other)
         if subject is None or other is None:
             return

@@ -160,6 +160,8 @@ class Serving:
 
     def _role(self, s: ast.ServingStmt, where: Where) -> StageFamily | None:
         """The one stage above the form that is named after its role."""
+        if s.form == "tool" and self.tables.tool is not None:
+            return self.tables.tool
         names = ROLE_STAGES[s.form]
         above = [
             self.tables.stages[name]
@@ -191,6 +193,8 @@ class Serving:
             )
             return None
         if s.form == "transfer" and where.queue is not None:
+            if where.queue.name in self.tables.faulty_relations:
+                return None  # its relation was refused: that fault is enough
             self.statements.refuse(
                 "no-relation",
                 f"this `transfer` names no stage, and `{where.queue.name}` reads from no queue",
@@ -227,11 +231,10 @@ class Serving:
                         todo.append(used.body)
 
     def _implicit(self, span: Span) -> None:
-        if not self.statements.names.free_for_tool(span):
-            return
         tool = StageFamily("stage", "tool", span, 1, False, service="delay")
         self.tables.tool = tool
-        self.tables.stages["tool"] = tool
+        if self.statements.names.free_for_tool(span):
+            self.tables.stages["tool"] = tool
         self.tables.stage_order.append(tool)
 
     def _above(self, family: StageFamily, use: Span) -> bool:

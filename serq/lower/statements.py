@@ -231,6 +231,7 @@ class Statements:
         name = written if where.rules is None else where.rules.assign(s.target, where.scope)
         first = self.tables.records.setdefault(name, s)
         seen: dict[str, Span] = {}
+        faults = len(self.faults.errors)
         if not s.fields:
             self.refuse("empty-record", f"the cost record `{name}` has no field", s.span, where)
         for item in s.fields:
@@ -261,7 +262,8 @@ class Statements:
             out.statements.append(
                 kernel.Set(s.span, where.scope.frames, where.side, slot, value, "Cost")
             )
-        if list(seen) != [f.resource.span.text for f in first.fields]:
+        same = list(seen) == [f.resource.span.text for f in first.fields]
+        if not same and len(self.faults.errors) == faults:
             self.refuse(
                 "record-fields",
                 f"the cost record `{name}` has other fields here than where it is declared first",

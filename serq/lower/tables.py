@@ -119,6 +119,11 @@ class Entry:
     item: ast.EntryItem
     queue: Queue
     source: Queue | None  # of `decode (prompt) from P`
+    faulty: bool = False  # a fault in its head was reported: calls of it are not looked into
+
+    @property
+    def source_name(self) -> str | None:
+        return None if self.item.source is None else self.item.source.name
 
 
 @dataclass(slots=True)
@@ -138,10 +143,10 @@ class Queue:
     latency: StageFamily | None = None
     entries: list[Entry] = field(default_factory=list)
 
-    def entry(self, verb: str, source: Queue | None) -> Entry | None:
-        """The entry of that verb, and of that `from`."""
+    def entry(self, verb: str, source: str | None) -> Entry | None:
+        """The entry of that verb, and of the queue that its `from` names."""
         for entry in self.entries:
-            if entry.verb == verb and entry.source is source:
+            if entry.verb == verb and entry.source_name == source:
                 return entry
         return None
 
@@ -210,6 +215,7 @@ class Tables:
     engines: dict[str, Engine] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
+    faulty_relations: set[str] = field(default_factory=set)  # queues named in a refused one
     gauges: dict[str, ast.GaugeDecl] = field(default_factory=dict)
     claims: dict[str, ast.ClaimDecl] = field(default_factory=dict)
     workload: ast.WorkloadDecl | None = None
@@ -225,6 +231,7 @@ class Tables:
     marks: dict[str, Span] = field(default_factory=dict)
     observations: dict[str, Span] = field(default_factory=dict)
     terms: int = 0  # how many terms the aggregates have written out so far
+    terms_reported: bool = False
     records: dict[str, ast.CostRecordStmt] = field(default_factory=dict)
 
     def number_families(self) -> None:
