@@ -7,7 +7,7 @@ the same program, seed and settings.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from serq.diagnostics import SerqError
@@ -29,10 +29,14 @@ def run(
     debug: bool = False,
     fast: bool = True,
     record: Any = None,
-    progress: Any = None,
+    progress: Callable[[float, int], None] | None = None,
 ) -> Report:
-    """Run the program to its horizon and report what happened."""
+    """Run the program to its horizon and report what happened.
+
+    ``progress(now, arrived)`` is called every few thousand events; what it raises ends the run.
+    """
     machine = build(program, source_map, record)
+    machine.progress = progress
     corpus = trace
     if corpus is None and program.trace is not None:
         corpus = read_trace(os.path.join(base_dir or "", program.trace))

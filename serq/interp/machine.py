@@ -34,7 +34,7 @@ MOST_READIES = 1000
 """Times a session may become ready at one instant."""
 MOST_STATEMENTS = 1_000_000
 """Statements a session may execute without waiting."""
-_LOG = 1 << 15
+_LOG = 1 << 12
 """Gaps between events kept before every object catches up and the log starts anew."""
 
 Event = tuple[float, int, Callable[[Any], None], Any]
@@ -47,6 +47,7 @@ class Machine:
         self.program = program
         self.source_map = source_map
         self.recorder = recorder
+        self.progress: Callable[[float, int], None] | None = None
         self.now = 0.0
         self.warmup = program.warmup
         self.sequence = 0
@@ -108,6 +109,8 @@ class Machine:
             self.settle()
             if len(gaps) >= _LOG:
                 self._restart_log()
+                if self.progress is not None:
+                    self.progress(self.now, self.arrived)
             if finite and not self.live and self.arrived == self.program.arrivals:
                 break
         self._finish(finite)
