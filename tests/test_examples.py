@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 
+import peer
 import pytest
 
 import serq
@@ -35,17 +37,33 @@ HORIZONS = {
 PROGRAMS = sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.sq"))
 
 
+@cache
+def _report(name: str) -> str:
+    program = serq.compile(EXAMPLES / name, horizon=HORIZONS.get(name, 120))
+    return serq.run(program).json()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_report_is_the_one_on_record(name: str) -> None:
     """An example gives the report that is committed beside the tests, in every field."""
-    program = serq.compile(EXAMPLES / name, horizon=HORIZONS.get(name, 120))
-    report = json.loads(serq.run(program).json())
+    report = json.loads(_report(name))
     report.pop("serq_version")
     path = GOLDEN / Path(name).with_suffix(".json")
     if os.environ.get("SERQ_UPDATE_GOLDEN"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     assert report == json.loads(path.read_text(encoding="utf-8"))
+
+
+@peer.needs_peer
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_reference_build_agrees(name: str) -> None:
+    """An example has the IR and the report of the reference build, in every field."""
+    horizon = HORIZONS.get(name, 120)
+    ours = serq.compile(EXAMPLES / name, horizon=horizon).to_json()
+    assert ours == peer.compile(path=str(EXAMPLES / name), horizon=horizon)
+    theirs = peer.run(path=str(EXAMPLES / name), horizon=horizon)
+    assert peer.first_difference(_report(name), theirs) is None
 
 
 def test_every_golden_report_has_its_example() -> None:
