@@ -2,6 +2,9 @@ import Serq.Exec
 import Serq.Claim
 import Serq.Thm.Serve
 import Serq.Thm.Evict
+import Serq.Thm.Frame
+import Serq.Thm.Path
+import Serq.Thm.Rate
 import Serq.Thm.Fill
 import Serq.Thm.ServeBatch
 import Serq.Oracle

@@ -525,16 +525,6 @@ def readPairs (j : Json) : Read (List (Nat × Nat)) := do
     | [s, v] => return (← index "a slot" s, ← natural "a preset" (← real "a preset" v))
     | _ => .error "a preset has not two parts"
 
-/-- Whether a block grows a pool. -/
-def grows : Block → Bool
-  | .Done | .End => false
-  | .Turn k | .Set _ _ k | .Observe _ _ k | .Drop _ k | .Release _ k | .Choose _ _ _ k => grows k
-  | .Hold _ _ body _ k => grows body || grows k
-  | .Run _ _ _ g k => g.isSome || grows k
-  | .Branch _ a b k => grows a || grows b || grows k
-  | .Loop body => grows body
-  | .While _ body k => grows body || grows k
-
 /-- The `init` block of explicit sessions: sets, evaluated at time 0 before the presets. -/
 def initPairs : Block → Array Nat → List (Nat × Nat) → Read (List (Nat × Nat))
   | .Done, _, acc => .ok acc.reverse
@@ -588,7 +578,7 @@ def readInput (j : Json) (horizon? : Option Json) : Read Input := do
     | some h => pure h
     | none => field j "horizon")
   let horizon ← natural "the horizon" h.floor
-  if grows session && e.cost.eval {} = 0 then
+  if session.grows && e.cost.eval {} = 0 then
     .error "the cost of an iteration without tokens is 0 and a run may preempt"
   let observes ← (← list "observes" (← field j "observes")).mapM fun o =>
     match o with

@@ -82,29 +82,41 @@ def maxPos : List Alloc → Nat
   | [] => 0
   | a :: as => if a.pos ≤ maxPos as then maxPos as else a.pos
 
+/-- The value of an optional expression. -/
+def evalOption (env : Env) : Option Expr → Option Nat
+  | none => none
+  | some e => some (e.eval env)
+
+/-- The allocations of session `i`'s hold, read as it is admitted. -/
+def holdAllocs (D : Deployment) (m : Machine) (i left : Nat) (pools : List HoldPool)
+    (reuse cache : Option Expr) : List Alloc :=
+  newAllocs D m i cache.isSome (evalOption (m.sessEnv D i left) reuse)
+    (needs (m.sessEnv D i left) pools)
+
+/-- Session `i` leaves the queue of pool `p`. -/
+def leaveQueue (m : Machine) (p i : Nat) : Machine :=
+  m.modPool p fun st => { st with queue := removeOne i st.queue }
+
+/-- Session `i`, which has taken the allocations of hold `r`, is ready to run its body. -/
+def enterBody (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (body k : Block) : Machine :=
+  let m' := m.modSess i fun s =>
+    { s with
+      attrs := Arr.put s.attrs D.slotCached (maxPos r.allocs)
+      prog := body
+      stack := .hold r k :: s.stack
+      status := .ready
+      adm := m.nextAdm
+      front := false }
+  { m' with nextAdm := m.nextAdm + 1, ready := m.ready ++ [i] }
+
 /-- Session `i` leaves the queue of pool `p` and is admitted: it takes its units, its body is ready to
 run. Its header is read while it still waits. -/
 def admit (D : Deployment) (m : Machine) (p i left : Nat) : Machine :=
   match (m.at_ i).prog with
   | .Hold pools reuse body cache k =>
-    let env := m.sessEnv D i left
-    let caching := cache.isSome
-    let allocs := newAllocs D m i caching
-      (match reuse with
-        | none => none
-        | some e => some (e.eval env)) (needs env pools)
-    let rec_ : HoldRec := ⟨allocs, false, cache, .Hold pools reuse body cache k⟩
-    let m := m.modPool p fun st => { st with queue := removeOne i st.queue }
-    let m := takeAll D i caching allocs m
-    let m := m.modSess i fun s =>
-      { s with
-        attrs := Arr.put s.attrs D.slotCached (maxPos allocs)
-        prog := body
-        stack := .hold rec_ k :: s.stack
-        status := .ready
-        adm := m.nextAdm
-        front := false }
-    { m with nextAdm := m.nextAdm + 1, ready := m.ready ++ [i] }
+    let allocs := holdAllocs D m i left pools reuse cache
+    enterBody D (takeAll D i cache.isSome allocs (leaveQueue m p i)) i
+      ⟨allocs, false, cache, .Hold pools reuse body cache k⟩ body k
   | _ => m
 
 /-- The session with the least keys, the earliest in the list among equals. -/

@@ -5,6 +5,10 @@ import Serq.Exec.Admit
 
 namespace Serq
 
+/-- Session `i` is ready, behind those that became ready before. -/
+def wake (m : Machine) (i : Nat) : Machine :=
+  { (m.modSess i fun s => { s with status := .ready }) with ready := m.ready ++ [i] }
+
 /-- A job behind all jobs of sessions admitted no later. -/
 def insertJob (j : Job) : List Job → List Job
   | [] => [j]
@@ -106,6 +110,11 @@ def finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block
   admitAll D (m.modSess i fun s =>
     { s with attrs := Arr.put s.attrs D.slotComputed 0, prog := k, stack := st })
 
+/-- The pool or stage that an optional reference names. -/
+def evalRef (env : Env) : Option Ref → Option Nat
+  | none => none
+  | some r => some (r.eval env)
+
 /-- Runs the commands of session `i` while it is ready. -/
 def exec (D : Deployment) : Nat → Machine → Nat → Machine
   | 0, m, _ => { m with outOfFuel := true }
@@ -139,10 +148,7 @@ def exec (D : Deployment) : Nat → Machine → Nat → Machine
         let w := work.eval env
         let m' := m.modSess i fun s => { s with prog := k }
         if w = 0 then { m' with ready := m'.ready ++ [i] }
-        else startRun D m' i (stage.eval env) mode w
-          (match growing with
-            | none => none
-            | some r => some (r.eval env))
+        else startRun D m' i (stage.eval env) mode w (evalRef env growing)
       | .Branch g a b k =>
         let v := g.eval (m.sessEnv D i 0)
         exec D fuel (m.modSess i fun s =>

@@ -54,8 +54,7 @@ def scheduleArrival (m : Machine) : Machine :=
 def arrive (m : Machine) : Machine :=
   let i := m.clock.arrived
   let m := scheduleArrival m
-  let m := m.modSess i fun s => { s with status := .ready }
-  { m with clock := { m.clock with arrived := i + 1 }, ready := m.ready ++ [i] }
+  wake { m with clock := { m.clock with arrived := i + 1 } } i
 
 /-- A server of fifo stage `s` is free: the first that waits starts. -/
 def nextService (m : Machine) (s : Nat) : Machine :=
@@ -63,15 +62,16 @@ def nextService (m : Machine) (s : Nat) : Machine :=
   | [] => m.modStage s fun st => { st with busy := st.busy - 1 }
   | (i, w) :: rest => serveFor (m.modStage s fun st => { st with waiting := rest }) i s w
 
+/-- The server that a service has held, if it was one of a fifo stage, is free. -/
+def freeServer (D : Deployment) (m : Machine) (s : Nat) : Machine :=
+  match D.stage s with
+  | .Fifo _ => nextService m s
+  | _ => m
+
 /-- A service ends: its session is ready, if it is still the one in service. -/
 def endService (D : Deployment) (m : Machine) (d : Due) : Machine :=
-  let m := match D.stage d.stage with
-    | .Fifo _ => nextService m d.stage
-    | _ => m
-  if (m.at_ d.owner).status = .serving d.seq then
-    let m' := m.modSess d.owner fun s => { s with status := .ready }
-    { m' with ready := m'.ready ++ [d.owner] }
-  else m
+  let m := freeServer D m d.stage
+  if (m.at_ d.owner).status = .serving d.seq then wake m d.owner else m
 
 /-- The event `e` happens at time `t`. -/
 def handle (D : Deployment) (t : Nat) (e : Ev) (m : Machine) : Machine :=
@@ -218,6 +218,16 @@ def Block.hasRun : Block → Bool
   | .Branch _ a b k => a.hasRun || b.hasRun || k.hasRun
   | .Loop body => body.hasRun
   | .While _ body k => body.hasRun || k.hasRun
+
+/-- Whether a run of the block grows a pool. -/
+def Block.grows : Block → Bool
+  | .Done | .End => false
+  | .Turn k | .Set _ _ k | .Observe _ _ k | .Drop _ k | .Release _ k | .Choose _ _ _ k => k.grows
+  | .Hold _ _ body _ k => body.grows || k.grows
+  | .Run _ _ _ g k => g.isSome || k.grows
+  | .Branch _ a b k => a.grows || b.grows || k.grows
+  | .Loop body => body.grows
+  | .While _ body k => body.grows || k.grows
 
 /-- Whether the body of every `loop` and `while` contains a run. -/
 def Block.wf : Block → Bool

@@ -76,26 +76,31 @@ def attn2Of (mode : Mode) (t x : Nat) : Nat :=
   | .Prefill => t * (2 * x - t)
   | _ => 0
 
-/-- Serves one resident, unless this iteration has preempted it. The second part is false when the
-iteration's serving ends with it. -/
+/-- Gives one resident `t` tokens; a growing one first gets the units for the position that it will
+reach. The second part is false when the iteration's serving ends with it. -/
+def giveTokens (D : Deployment) (j : Job) (t : Nat) (m : Machine) : Machine × Bool :=
+  match j.growing with
+  | none => (schedule D m j t (attn2Of j.mode t t), true)
+  | some p => match innermost p (m.at_ j.owner).stack with
+    | none => (m, true)
+    | some a =>
+      let x := a.pos + t
+      if x ≤ a.units then (schedule D m j t (attn2Of j.mode t x), true)
+      else match grow D p j.owner (roundUp (D.pool p).block x - a.units) (m.jobs.length + 1) m with
+        | (m', true) => (schedule D m' j t (attn2Of j.mode t x), true)
+        | (m', false) => (m', false)
+
+/-- The tokens for a resident: what it wants, or what is left of the budget. -/
+def tokensFor (cap : Nat) (j : Job) (m : Machine) : Nat :=
+  if want cap j ≤ m.plan.left then want cap j else m.plan.left
+
+/-- Serves one resident, unless this iteration has preempted it or leaves it out. -/
 def serveJob (D : Deployment) (cap : Nat) (j : Job) (m : Machine) : Machine × Bool :=
   if m.plan.victims.contains j.owner then (m, true)
   else if excluded D m j then (m, true)
   else
-    let w := want cap j
-    let t := if w ≤ m.plan.left then w else m.plan.left
-    if t = 0 then (m, true)
-    else match j.growing with
-      | none => (schedule D m j t (attn2Of j.mode t t), true)
-      | some p => match innermost p (m.at_ j.owner).stack with
-        | none => (m, true)
-        | some a =>
-          let x := a.pos + t
-          if x ≤ a.units then (schedule D m j t (attn2Of j.mode t x), true)
-          else match grow D p j.owner (roundUp (D.pool p).block x - a.units)
-              (m.jobs.length + 1) m with
-            | (m', true) => (schedule D m' j t (attn2Of j.mode t x), true)
-            | (m', false) => (m', false)
+    let t := tokensFor cap j m
+    if t = 0 then (m, true) else giveTokens D j t m
 
 /-- The place of the job with the least serving keys, read now; the earliest among equals. -/
 def leastJob (D : Deployment) (m : Machine) (keys : List Expr) :
@@ -146,8 +151,18 @@ def engineQueue (m : Machine) : List Pool → Nat → Option Nat
 /-- The rounds of admission of one iteration. -/
 def admissionFuel : Nat := 100000
 
-/-- Admits the heads of the queues that the engine serves, each served at once, while budget is left,
-the head fits and nobody was preempted. -/
+/-- Session `i` is admitted from pool `p`, runs up to its job, and is served at once. -/
+def admitNext (D : Deployment) (cap p i : Nat) (m : Machine) : Machine :=
+  let m1 := admit D m p i m.plan.left
+  let cached := Arr.at! (m1.at_ i).attrs D.slotCached
+  let m2 := drain D instantFuel
+    { m1 with plan := { m1.plan with entered := m1.plan.entered ++ [(i, cached)] } }
+  match findJob i m2.jobs with
+  | none => m2
+  | some j => (serveJob D cap j m2).1
+
+/-- Admits the heads of the queues that the engine serves, while budget is left, the head fits and
+nobody was preempted. -/
 def admitWaiting (D : Deployment) (cap : Nat) : Nat → Machine → Machine
   | 0, m => { m with outOfFuel := true }
   | fuel + 1, m =>
@@ -159,15 +174,7 @@ def admitWaiting (D : Deployment) (cap : Nat) : Nat → Machine → Machine
         | some p => match selected D m p m.plan.left with
           | none => m
           | some i =>
-            if fits D m i m.plan.left then
-              let m1 := admit D m p i m.plan.left
-              let cached := Arr.at! (m1.at_ i).attrs D.slotCached
-              let m2 := drain D instantFuel
-                { m1 with plan := { m1.plan with entered := m1.plan.entered ++ [(i, cached)] } }
-              match findJob i m2.jobs with
-              | none => admitWaiting D cap fuel m2
-              | some j => admitWaiting D cap fuel (serveJob D cap j m2).1
-            else m
+            if fits D m i m.plan.left then admitWaiting D cap fuel (admitNext D cap p i m) else m
 
 /-- The batch as the iteration's cost reads it. -/
 def statsOf : List Entry → IterStats
@@ -271,16 +278,16 @@ def unfinished : List Job → List Job
   | [] => []
   | j :: js => if j.left = 0 then unfinished js else j :: unfinished js
 
+/-- The tokens of an entry of the batch are computed. -/
+def advanceEntry (m : Machine) (e : Entry) : Machine :=
+  match e.growing with
+  | none => m
+  | some p => advance m e.owner p e.tokens
+
 /-- What an entry of the batch does as the iteration ends: its tokens are computed, and if its run ends
 the session is ready. -/
 def applyEntry (m : Machine) (e : Entry) : Machine :=
-  let m := match e.growing with
-    | none => m
-    | some p => advance m e.owner p e.tokens
-  if e.ends then
-    let m' := m.modSess e.owner fun s => { s with status := .ready }
-    { m' with ready := m'.ready ++ [e.owner] }
-  else m
+  if e.ends then wake (advanceEntry m e) e.owner else advanceEntry m e
 
 /-- The batch takes effect, in serving order. -/
 def applyEntries : List Entry → Machine → Machine

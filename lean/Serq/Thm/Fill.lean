@@ -1,4 +1,4 @@
-import Serq.Exec
+import Serq.Thm.Rate
 /-!
 # The greedy fill
 
@@ -77,11 +77,6 @@ theorem fillAmounts_sum (left : Nat) (ws : List Nat) :
 
 /-! ## The batch -/
 
-/-- The tokens of a batch. -/
-def sumTokens : List Entry → Nat
-  | [] => 0
-  | e :: es => e.tokens + sumTokens es
-
 /-- The entry of a resident that grows nothing and gets `t` tokens. -/
 def plainEntry (D : Deployment) (m : Machine) (j : Job) (t : Nat) : Entry :=
   ⟨j.owner, j.mode, t, j.left == t, none,
@@ -143,15 +138,6 @@ theorem sumTokens_fillBatch (D : Deployment) (m : Machine) (cap left : Nat) (js 
     · next h =>
       simp only [sumTokens, plainEntry, ih]
       omega
-
-/-- The tokens in the record are the tokens of the batch. -/
-theorem statsOf_tokens (l : List Entry) : (statsOf l).tokens = sumTokens l := by
-  induction l with
-  | nil => rfl
-  | cons e l ih =>
-    unfold statsOf
-    simp only
-    split <;> simp [sumTokens, ih]
 
 /-! ## Batch building is the greedy fill -/
 
@@ -236,15 +222,15 @@ theorem serveAll_eq_fill {D : Deployment} (hs : D.serve = []) (cap : Nat) (todo 
           · simp [he]
           · simp [he]
         · simp only [he, if_false, Bool.false_eq_true]
-          have hmin : (if want cap j ≤ m.plan.left then want cap j else m.plan.left) =
-              min (want cap j) m.plan.left := by
+          have hmin : tokensFor cap j m = min (want cap j) m.plan.left := by
+            unfold tokensFor
             split <;> omega
           simp only [hmin]
           by_cases ht : min (want cap j) m.plan.left = 0
           · refine ⟨m.plan, ?_, hv, ?_⟩
             · simp [ht]
             · simp only [filled, fillBatch, ht, if_true]
-          · simp only [ht, if_false, hgj, schedule]
+          · simp only [ht, if_false, giveTokens, hgj, schedule]
             refine ⟨_, rfl, hv, ?_⟩
             simp only [filled, fillBatch, ht, if_false, fillBatch_plan, List.append_assoc,
               List.cons_append, List.nil_append, sumTokens, plainEntry]
