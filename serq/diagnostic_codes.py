@@ -248,7 +248,10 @@ CODES |= {
 
 # --- run time -----------------------------------------------------------------------------------
 CODES |= {
+    "arrivals-missing": "A finite run reached its horizon before all its arrivals.",
+    "drained-in-warmup": "A finite run was over before the warm-up was.",
     "erlang-phases": "An Erlang draw has so many phases that it would not end.",
+    "not-drained": "A finite run reached its horizon before its sessions were done.",
     "trace-empty": "A trace file has no row.",
     "trace-row": "A row of a trace has the wrong number of fields, or a field that is no number.",
 }
@@ -279,15 +282,11 @@ CODES |= {
     "lean-offline": "A file must be fetched, and --offline forbids it.",
     "lean-platform": "The registry Lean does not run on this kind of machine.",
     "lean-setting": "The environment variable SERQ_LEAN has a value that means nothing.",
-    "target-vllm": "A construct of the program has no counterpart in vLLM's scheduler.",
-}
-
-# --- the oracle: scenarios and vLLM's scheduler -------------------------------------------------
-CODES |= {
     "oracle-answer": "A recorded answer of vLLM's scheduler is missing or not readable.",
     "oracle-driver": "The process that drives vLLM's scheduler failed.",
     "oracle-files": "The oracle's scenarios and driver are not part of this installation.",
     "oracle-program": "The program lacks an input, an attribute or the engine a scenario needs.",
     "oracle-setup": "vLLM's files could not be fetched or do not fit the driver.",
     "scenario": "A scenario file does not follow its format, or asks for what cannot end.",
+    "target-vllm": "A construct of the program has no counterpart in vLLM's scheduler.",
 }

@@ -180,11 +180,34 @@ class Machine:
             self.gaps.append(gap)
             self.area_live += self.live * gap
             self.now = program.horizon
+        else:
+            self._check_drained(program)
         for thing in (*self.pools, *self.stages):
             thing.catch_up()
         for engine in self.engines:
             engine.close_iteration()
         self.memory.find_over_cap()
+
+    def _check_drained(self, program: ir.Program) -> None:
+        """A finite run has all its arrivals, has served them, and measured some time."""
+        horizon = f"the horizon {number(program.horizon)}"
+        longer = "give a longer horizon, or fewer arrivals"
+        if self.arrived != program.arrivals:
+            raise SerqError.of(
+                "arrivals-missing",
+                f"{self.arrived} of the {program.arrivals} arrivals came before {horizon}",
+                help=longer,
+            )
+        if self.live:
+            left = "1 session was" if self.live == 1 else f"{self.live} sessions were"
+            raise SerqError.of("not-drained", f"{left} not done at {horizon}", help=longer)
+        if self.now <= self.warmup:
+            raise SerqError.of(
+                "drained-in-warmup",
+                f"the last session was done at {number(self.now)}, before the warm-up ended at "
+                f"{number(self.warmup)}: there is no time to report on",
+                help="give a shorter warm-up, or more arrivals",
+            )
 
     # --- settling ---
 
