@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import lark
 import peer
 import pytest
 
 from serq.diagnostics import SerqError, Source
-from serq.syntax import ast
+from serq.syntax import ast, driver
 from serq.syntax.parser import parse, parse_expression, parse_instance, parse_text
 from serq.syntax.walk import children, same_tree, walk
 
@@ -343,3 +345,24 @@ def test_what_is_no_expression(text: str, column: int) -> None:
         parse_expression(source)
     span = caught.value.diagnostics[0].span
     assert span is not None and source.position(span.start) == (1, column)
+
+
+def test_the_grammar_has_one_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only place where two readings fit is `cache` behind a hold: it is the hold's clause."""
+    said: list[str] = []
+    monkeypatch.setattr(lark.logger, "debug", lambda text, *args: said.append(text % args))
+    monkeypatch.setattr(driver, "_kept_file", lambda grammar: None)
+    driver.Tables()
+    conflicts = {line for line in said if "onflict" in line}
+    assert conflicts == {"Shift/Reduce conflict for terminal CACHE: (resolving as shift)"}
+
+
+def test_texts_are_parsed_from_several_threads() -> None:
+    """Texts that are parsed at the same time do not get into each other's trees."""
+    texts = [f"fn main() {{ {'let x = 1 + 2; ' * n} }}" for n in range(1, 40)]
+    with ThreadPoolExecutor(8) as pool:
+        modules = list(pool.map(lambda text: parse(Source("p", text)), texts))
+    assert [len(m.main or ()) for m in modules] == list(range(1, 40))
+    assert all(
+        n.span.source.text == t for m, t in zip(modules, texts, strict=True) for n in walk(m)
+    )
