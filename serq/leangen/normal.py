@@ -54,6 +54,8 @@ def expression(e: lean.Expr) -> ir.Expr:
             return ir.Num(float(value))
         case lean.Attr(slot):
             return ir.Attr(slot)
+        case lean.CtxVar(Ctx.ATTN):  # a cost's, where it is twice the attention work
+            return ir.Binary(BinaryOp.MUL, ir.Num(2.0), ir.CtxVar(Ctx.ATTN))
         case lean.CtxVar(name):
             return ir.CtxVar(name)
         case lean.Call(fn, left, right):
