@@ -390,6 +390,13 @@ def test_process_statuses(here):
     assert usage.returncode == 2 and usage.stdout == b""
 
 
+def worked(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    user = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+    return user / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux's /proc")
 def test_ctrl_c(here):
     """Ctrl-C ends a run with status 130, one word on standard error and no report."""
     process = subprocess.Popen(
@@ -397,8 +404,9 @@ def test_ctrl_c(here):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    time.sleep(3)
-    assert process.poll() is None
+    while worked(process.pid) < 2.0:  # by then it has read the program and runs
+        assert process.poll() is None
+        time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130
@@ -437,11 +445,15 @@ def test_any_locale(here):
     assert done.returncode == 0 and "±" in done.stdout.decode("utf-8")
 
 
-def on_a_terminal(args: list[str], environment: dict[str, str]) -> str:
-    """What a command writes to a terminal."""
+def on_a_terminal(args: list[str], environment: dict[str, str], patience: float = 2.0) -> str:
+    """What a command writes to a terminal; ``patience`` is how long it stays silent."""
+    start = f"import serq.cli.run as r; r.PATIENCE = {patience}; import serq.cli as c; "
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        command(*args), stdout=follower, stderr=follower, env={**os.environ, **environment}
+        [sys.executable, "-c", start + "c.main(prog_name='serq')", *args],
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, **environment},
     )
     os.close(follower)
     seen = b""
@@ -468,9 +480,20 @@ def test_colours_on_a_terminal_only(here):
 
 
 def test_progress_on_a_terminal_only(here):
-    """A run of a few seconds shows its clock on a terminal, and clears it at the end."""
-    args = ["run", "mm1.sq", "--horizon", "250000", "--json"]
-    seen = on_a_terminal(args, {"TERM": "xterm", "COLUMNS": "200"})
-    assert "time " in seen
+    """A run that takes its time shows its clock on a terminal, and nothing otherwise."""
+    args = ["run", "mm1.sq", "--horizon", "15000", "--json"]
+    terminal = {"TERM": "xterm", "COLUMNS": "200"}
+    seen = on_a_terminal(args, terminal, patience=0.0)
+    assert "time " in seen and " %" in seen
     quiet = subprocess.run(command(*args), capture_output=True)
     assert quiet.stderr == b"" and quiet.stdout.decode().strip() in seen
+    assert "time " not in on_a_terminal(args, terminal, patience=1e9)
+
+
+def test_report_on_a_terminal(here):
+    """On a terminal the report is laid out with rules and bold heads, with the same numbers."""
+    plain = ok("run", "mm1.sq", "--horizon", "99")
+    seen = on_a_terminal(["run", "mm1.sq", "--horizon", "99"], {"TERM": "xterm", "COLUMNS": "200"})
+    assert "\x1b[1m" in seen and "───" in seen
+    words = re.sub(r"\x1b\[[0-9;]*m", "", seen).split()
+    assert {word for word in plain.split() if "---" not in word} <= set(words)
