@@ -1,4 +1,7 @@
 import Serq.Claims
+import Serq.Papers.BariRad
+import Serq.Papers.DaiFastertransformer
+import Serq.Papers.DaiSarathi
 /-!
 # The proofs of the claims
 
@@ -7,14 +10,18 @@ the theorem that is to prove it, so the build fails when the program claims some
 has been proved.
 -/
 
+example : Serq.Claims.BariRad.token_rate := Serq.Papers.BariRad.token_rate
+
+example : Serq.Claims.DaiFastertransformer.not_work_conserving := Serq.Papers.DaiFastertransformer.not_work_conserving
+
+example : Serq.Claims.DaiFastertransformer.token_rate := Serq.Papers.DaiFastertransformer.token_rate
+
+example : Serq.Claims.DaiSarathi.token_rate := Serq.Papers.DaiSarathi.token_rate
+
 /-!
 Stated and not proved:
-* `Serq.Claims.BariRad.token_rate`
 * `Serq.Claims.BariRad.optimal_tiling`
-* `Serq.Claims.DaiFastertransformer.not_work_conserving`
-* `Serq.Claims.DaiFastertransformer.token_rate`
 * `Serq.Claims.DaiSarathi.work_conserving`
-* `Serq.Claims.DaiSarathi.token_rate`
 * `Serq.Claims.DaiSarathi.bounded`
 * `Serq.Claims.KongSvf.queueing_bound`
 -/
