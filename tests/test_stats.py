@@ -163,6 +163,9 @@ def test_gauge_keeps_changes_only():
     assert gauge.times.tolist() == [0.0, 2.0] and gauge.values.tolist() == [1.0, 7.0]
     gauge = track((0.0, nan), (1.0, nan), (2.0, 1.0))
     assert gauge.times.tolist() == [0.0, 2.0]
+    # bit by bit: the sign of a zero and of a NaN is a change
+    gauge = track((0.0, 0.0), (1.0, -0.0), (2.0, -0.0), (3.0, nan), (4.0, -nan), (5.0, -nan))
+    assert gauge.times.tolist() == [0.0, 1.0, 3.0, 4.0]
 
 
 def test_gauge_extremes_are_held_for_a_time():
@@ -249,6 +252,7 @@ fn main() {
     gauge undefined = 0 / queue(s);
     gauge constant = 0.1;
     gauge infinite = 1 / queue(s);
+    gauge zeros = queue(s) > 1 ? 0 : -0;
     workload {
         arrive poisson(1.5);
         session {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from math import inf, nan
+from math import copysign, inf, nan
 from typing import Any
 
 from serq.interp import ieee
@@ -165,8 +165,8 @@ class Library:
     def __init__(self, machine: Any) -> None:
         self.machine = machine
         self.names: dict[str, Any] = {
-            "M": machine, "RNG": None, "inf": inf, "nan": nan, "div": ieee.div, "power": ieee.pow,
-            "floor": ieee.floor, "ceil": ieee.ceil, "sqrt": ieee.sqrt, "exp": ieee.exp,
+            "M": machine, "RNG": None, "inf": inf, "nan": nan, "invalid": ieee.INVALID,
+            "div": ieee.div, "power": ieee.pow, "floor": ieee.floor, "ceil": ieee.ceil, "sqrt": ieee.sqrt, "exp": ieee.exp,
             "ln": ieee.ln,
         }  # fmt: skip
         self._count = 0
@@ -269,6 +269,8 @@ class Emitter:
 
     def _constant(self, value: float) -> str:
         text = repr(value)
+        if value != value and copysign(1.0, value) < 0.0:
+            text = "invalid"  # 0/0, whose sign a rank of samples sees
         self._constants[text] = value
         return text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from math import ceil, floor, inf, log, log1p, nan
+from math import ceil, copysign, floor, inf, log, log1p, nan
 
 import numpy as np
 
@@ -148,6 +148,8 @@ class GaugeTrack:
     def set(self, time: float, value: float) -> None:
         """The value at the end of the instant ``time``; a repeated value adds no change point.
 
+        Repeated is meant bit by bit: −0 after 0 is a change.
+
         Called more than once at an instant, the last call counts.
         """
         values = self.values
@@ -156,7 +158,10 @@ class GaugeTrack:
             values.pop()
         if values:
             last = values[-1]
-            if last == value or (last != last and value != value):
+            if last == value:
+                if value != 0.0 or copysign(1.0, last) == copysign(1.0, value):
+                    return
+            elif last != last and value != value and copysign(1.0, last) == copysign(1.0, value):
                 return
         self.times.append(time)
         values.append(value)
