@@ -166,8 +166,8 @@ class Library:
         self.machine = machine
         self.names: dict[str, Any] = {
             "M": machine, "RNG": None, "inf": inf, "nan": nan, "invalid": ieee.INVALID,
-            "div": ieee.div, "power": ieee.pow, "floor": ieee.floor, "ceil": ieee.ceil, "sqrt": ieee.sqrt, "exp": ieee.exp,
-            "ln": ieee.ln,
+            "div": ieee.div, "power": ieee.pow, "floor": ieee.floor, "ceil": ieee.ceil,
+            "sqrt": ieee.sqrt, "exp": ieee.exp, "ln": ieee.ln,
         }  # fmt: skip
         self._count = 0
 
