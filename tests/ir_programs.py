@@ -314,7 +314,7 @@ def document(
     blocks: list[list[Json]] = [[], [], []]
     sides: list[list[str]] = [[], [], []]
     for i, root in enumerate(roots):
-        _write(copy.deepcopy(root), i, blocks, sides)
+        _write(root, i, blocks, sides)
     out["blocks"], out["sides"] = blocks, sides
     if "also" in json.dumps(blocks):
         out["share"] = "MaxMin"
@@ -324,7 +324,7 @@ def document(
 def _write(block: list[Json], number: int, blocks: list[Any], sides: list[Any]) -> None:
     for entry in block:
         client = isinstance(entry, Client)
-        stmt = entry.stmt if client else entry
+        stmt = copy.deepcopy(entry.stmt if client else entry)
         blocks[number].append(stmt)
         sides[number].append("Workload" if client else "Server")
         if isinstance(stmt, dict):
