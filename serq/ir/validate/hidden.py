@@ -98,11 +98,8 @@ class _Flow:
                 self.assign(slot, NONE.union(*sources), NONE, state)
             case n.Run(work=work):
                 state.revealed |= self.surely(work, state)
-            case n.Hold(body=body, lease=lease):
+            case n.Hold(body=body):
                 state = self.block(body, state)
-                if server and lease is not None:
-                    at = place.under(".Hold.lease", lease).under("[1]", lease.time)
-                    self.decide(lease.time, at, "the time of a lease", state)
             case n.Branch(then=then, orelse=orelse):
                 other = state.copy()
                 return _join(self.block(then, state), self.block(orelse, other))
@@ -161,7 +158,10 @@ class _Flow:
                 self.decide(amount, place.under(".Grow[1]", amount), "a `grow`", state)
             case n.Load(amount=amount):
                 self.decide(amount, place.under(".Load[1]", amount), "a `load`", state)
-            case n.Hold(pools=pools, reuse=reuse):
+            case n.Hold(pools=pools, reuse=reuse, lease=lease):
+                if lease is not None:  # the length of a lease is decided with the hold
+                    at = place.under(".Hold.lease", lease).under("[1]", lease.time)
+                    self.decide(lease.time, at, "the time of a lease", state)
                 for i, pool in enumerate(pools):
                     at = place.under(f".Hold.pools[{i}]", pool)
                     self.decide(pool.units, at.under("[1]", pool.units), "an admission", state)
