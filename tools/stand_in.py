@@ -11,6 +11,7 @@ or an iteration, it raises `Inert`, so no scheduling decision can rest on one si
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -18,18 +19,19 @@ import os
 import sys
 from collections.abc import Iterable
 from types import FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 
 class Inert(RuntimeError):
     """A stand-in was asked for a value that only the real object has."""
 
 
-_REFUSED = (
+_OPERATORS = (
     "bool len iter next contains lt le gt ge add radd iadd sub rsub isub mul rmul imul truediv "
     "rtruediv floordiv rfloordiv mod rmod pow rpow and rand xor rxor lshift rshift neg pos abs "
     "invert int float index round reversed divmod rdivmod matmul"
-).split()
+)
+_REFUSED = _OPERATORS.split()
 
 
 def _refuse(name: str) -> Any:
@@ -108,11 +110,14 @@ def _make(name: str, module: str) -> _Kind:
 
 
 class _Module(ModuleType):
-    """A module whose every attribute is a stand-in class."""
+    """A module whose every attribute is a real module inside it, or a stand-in class."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
+        full = f"{self.__name__}.{name}"
+        if full in _Finder.real_modules:
+            return importlib.import_module(full)
         made = _make(name, self.__name__)
         setattr(self, name, made)
         return made
@@ -130,8 +135,11 @@ class _Loader(importlib.abc.Loader):
 class _Finder(importlib.abc.MetaPathFinder):
     """Loads ``real`` modules of ``package`` from ``root``; the rest are stand-ins."""
 
+    real_modules: ClassVar[set[str]] = set()
+
     def __init__(self, root: str, package: str, real: frozenset[str], absent: frozenset[str]):
         self.root, self.package, self.real, self.absent = root, package, real, absent
+        self.real_modules |= real
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Any = None

@@ -27,9 +27,7 @@ from typing import Any
 FORMAT = 1
 """The version of the answer's format."""
 
-REAL = tuple(
-    "vllm." + name
-    for name in """
+_REAL = """
     envs sampling_params utils utils.hashing utils.math_utils
     v1.core.block_pool v1.core.encoder_cache_manager v1.core.kv_cache_coordinator
     v1.core.kv_cache_manager v1.core.kv_cache_metrics v1.core.kv_cache_utils
@@ -37,14 +35,15 @@ REAL = tuple(
     v1.core.sched.scheduler v1.core.sched.utils v1.core.single_type_kv_cache_manager
     v1.engine v1.kv_cache_interface v1.kv_cache_layout v1.kv_cache_spec_registry
     v1.metrics.stats v1.outputs v1.request v1.serial_utils v1.structured_output.request v1.utils
-    """.split()
-)
+"""
+REAL = tuple("vllm." + name for name in _REAL.split())
 """The modules of vLLM that run; every other one is a stand-in."""
 
-ABSENT = tuple(
-    """cachetools cbor2 cloudpickle numpy psutil pydantic pydantic_core regex torch transformers
-    typing_extensions uvloop xxhash zmq""".split()
-)
+_ABSENT = """
+    cachetools cbor2 cloudpickle numpy psutil pydantic pydantic_core regex torch transformers
+    typing_extensions uvloop xxhash zmq
+"""
+ABSENT = tuple(_ABSENT.split())
 """Packages that those modules import and that a scheduling decision never uses."""
 
 

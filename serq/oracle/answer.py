@@ -161,7 +161,7 @@ def load(path: Path) -> Answer:
             where=str(path),
             help="record it with `serq oracle --record`, which needs the scheduler",
         ) from fault
-    except (ValueError, KeyError, TypeError) as fault:
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
         if isinstance(fault, SerqError):
             raise
         raise SerqError.of("oracle-answer", f"not an answer: {fault}", where=str(path)) from fault

@@ -74,8 +74,8 @@ def candidates(scenario: Scenario) -> Iterator[Scenario]:
             for simpler in _turns(turn):
                 turns = (*session.turns[:t], simpler, *session.turns[t + 1 :])
                 yield _with(scenario, s, replace(session, turns=turns))
-    for blocks in _smaller(scenario.num_blocks):
-        yield replace(scenario, num_blocks=max(2, blocks))
+    for blocks in _smaller(scenario.num_blocks, 2):
+        yield replace(scenario, num_blocks=blocks)
     for budget in _smaller(scenario.budget, 1):
         yield replace(scenario, budget=budget)
 
@@ -98,8 +98,7 @@ def _turns(turn: Turn) -> Iterator[Turn]:
 
 def _smaller(value: int, least: int = 0) -> Iterator[int]:
     """Numbers nearer to ``least``: that itself, half the way, one step."""
-    seen = {value}
-    for candidate in (least, (value + least) // 2, value - 1 if value > least else value + 1):
-        if candidate not in seen:
-            seen.add(candidate)
+    step = (value < least) - (value > least)
+    for candidate in dict.fromkeys((least, (value + least) // 2, value + step)):
+        if candidate != value:
             yield candidate
