@@ -7,6 +7,8 @@ import Serq.Thm.Path
 import Serq.Thm.Rate
 import Serq.Thm.Fill
 import Serq.Thm.ServeBatch
+import Serq.Thm.Blocks
+import Serq.Thm.Work
 import Serq.Oracle
 import Serq.Claims
 import Serq.ClaimsProved

@@ -16,12 +16,13 @@ example : Serq.Claims.DaiFastertransformer.not_work_conserving := Serq.Papers.Da
 
 example : Serq.Claims.DaiFastertransformer.token_rate := Serq.Papers.DaiFastertransformer.token_rate
 
+example : Serq.Claims.DaiSarathi.work_conserving := Serq.Papers.DaiSarathi.work_conserving
+
 example : Serq.Claims.DaiSarathi.token_rate := Serq.Papers.DaiSarathi.token_rate
 
 /-!
 Stated and not proved:
 * `Serq.Claims.BariRad.optimal_tiling`
-* `Serq.Claims.DaiSarathi.work_conserving`
 * `Serq.Claims.DaiSarathi.bounded`
 * `Serq.Claims.KongSvf.queueing_bound`
 -/

@@ -1,5 +1,5 @@
 import Serq.Claims.DaiSarathi
-import Serq.Thm.Rate
+import Serq.Thm.Work
 /-!
 # Sarathi-Serve (Dai, Deng, Li, Peng, arXiv 2504.07347)
 -/
@@ -15,6 +15,15 @@ theorem token_rate : Claims.DaiSarathi.token_rate := by
   intro residents now s hs
   have hs' : s.tokens ≤ 128 := hs
   simp only [deployment, Expr.eval, BinaryOp.apply, Fun.apply, statsEnv]
+  omega
+
+/-- Every batch of Sarathi-Serve is full or holds all there is to do: conditions (8) and (9). -/
+theorem work_conserving : Claims.DaiSarathi.work_conserving := by
+  intro w hw m hm hf hi
+  have h := Serq.work_conserving (D := deployment) (P := prog) (W := family_work_conserving) rfl rfl
+    (by simp [noEnginePools, deployment]) rfl w hw m hm hf hi
+  have hb : deployment.budget = 128 := rfl
+  simp only [hb] at h
   omega
 
 end Serq.Papers.DaiSarathi
