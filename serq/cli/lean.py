@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -33,6 +34,10 @@ from serq.toolchain.lean import (
 from serq.toolchain.messages import BuildResult, Level
 from serq.toolchain.places import LeanPackage, cache_directory, lean_package
 from serq.toolchain.progress import Reporter
+
+if TYPE_CHECKING:
+    from serq.ir.nodes import Program
+    from serq.leangen.fragment import Executable
 
 LIBRARY = "Serq"
 """The root module of the library: it imports all others."""
@@ -142,7 +147,9 @@ def build(modules: tuple[str, ...], offline: bool, jobs: int | None, as_json: bo
     package = lean_package()
     reporter = Reporter()
     lean = ensure_lean(reporter, package=package, offline=offline)
-    result = lean.build(package, modules or (LIBRARY,), jobs=jobs or 0, reporter=reporter)
+    result = lean.build(
+        package, modules or (LIBRARY, EXECUTABLE), jobs=jobs or 0, reporter=reporter
+    )
     if as_json:
         click.echo(json.dumps(build_record(result), indent=2))
     else:
@@ -251,3 +258,90 @@ def exec_(offline: bool, arguments: tuple[str, ...]) -> None:
         os.chdir(directory)
     sys.stdout.flush()
     os.execvpe(command_line[0], command_line, lean_environment(lean.search_path(package)))
+
+
+@command.command()
+@click.argument("programs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option("--horizon", type=float, help="How far to run (a program in IR brings its own).")
+@click.option("--set", "sets", multiple=True, metavar="NAME=EXPR", help="An input's value.")
+@_offline
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def compare(
+    programs: tuple[str, ...],
+    horizon: float | None,
+    sets: tuple[str, ...],
+    offline: bool,
+    as_json: bool,
+) -> None:
+    """Run PROGRAMS in the interpreter and in Lean; show the first step that differs.
+
+    A program is text, IR in JSON, or a scenario of the oracle. Its workload must be one that Lean
+    can run: explicit sessions, a batch or a constant renewal, without draws (an ordered trace is
+    inlined).
+    """
+    from serq.leangen.compare import EXEC_MAIN, first_difference
+    from serq.leangen.compare import executed as run_in_lean
+    from serq.leangen.compare import interpreted as run_here
+
+    cases = [_case(name, horizon, sets) for name in programs]
+    package = lean_package()
+    reporter = Reporter()
+    lean = ensure_lean(reporter, package=package, offline=offline)
+    main = package.source / f"{EXEC_MAIN}.lean"
+    build_imports(lean, package, main, reporter)
+    theirs = run_in_lean(lean, package, cases)
+    rows = []
+    for name, (program, _), trace in zip(programs, cases, theirs, strict=True):
+        ours = run_here(program)
+        rows.append((name, len(ours.steps), first_difference(ours, trace)))
+    if as_json:
+        records = [
+            {"program": n, "iterations": k, "difference": None if d is None else str(d)}
+            for n, k, d in rows
+        ]
+        click.echo(json.dumps(records, indent=2))
+    else:
+        for name, count, difference in rows:
+            verdict = f"{count} iterations, equal" if difference is None else str(difference)
+            click.echo(f"{name}: {verdict}")
+    if any(difference is not None for _, _, difference in rows):
+        sys.exit(1)
+
+
+def _case(name: str, horizon: float | None, sets: tuple[str, ...]) -> tuple[Program, Executable]:
+    """A program and its translation; refuses what is outside with all the reasons."""
+    from serq.api import Overrides, load
+    from serq.interp.trace import read_trace
+    from serq.ir.rewrite import inline_trace
+    from serq.leangen.fragment import Outside, executable
+    from serq.leangen.generate import outside
+
+    spans = None
+    if (program := _scenario(name)) is None:
+        given = dict(pair.partition("=")[::2] for pair in sets)
+        loaded = load(name, overrides=Overrides(horizon=horizon, sets=dict(given)))
+        program, spans, base = loaded.program, loaded.source_map, Path(loaded.base_dir)
+    else:
+        base = Path()
+    if program.trace is not None and program.trace_ordered:
+        program = inline_trace(program, read_trace(base / program.trace))
+    verdict = executable(program, spans)
+    if isinstance(verdict.result, Outside):
+        raise outside(name, verdict.result.reasons)
+    return program, verdict.result
+
+
+def _scenario(name: str) -> Program | None:
+    """The program of a scenario file, or nothing when the file is none."""
+    from serq.oracle import program, scenario
+
+    if not name.endswith(".json"):
+        return None
+    try:
+        data = json.loads(Path(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(data, dict) or "budget" not in data:
+        return None
+    case = scenario.load(Path(name))
+    return program.build(case, program.Text.read(program.choose(case)))

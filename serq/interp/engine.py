@@ -123,6 +123,7 @@ class Engine(Stage):
         "cost",
         "decode_batch",
         "decode_step",
+        "entered",
         "exclusive",
         "gaps_seen",
         "granule",
@@ -173,6 +174,9 @@ class Engine(Stage):
         self.next_job = 0
         self.plan_tokens = self.plan_prefilled = self.plan_admitted = 0.0
         self.plan_before = 0
+        self.entered: list[tuple[Session, float]] = []
+        """Whom this iteration admitted, in order, with the prefix that each consumed."""
+
         self.stopped = self.short = False
         self.idle = False
         self.last: Batch | None = None
@@ -337,6 +341,7 @@ class Engine(Stage):
         self.limit = self.chunk(self)
         self.plan_before = memory.preempts
         self.plan_tokens = self.plan_prefilled = self.plan_admitted = 0.0
+        self.entered = []
         self.stopped = self.short = False
         self.batch = []
         saved = [machine.registers[i] for i in self.registers]
@@ -462,6 +467,7 @@ class Engine(Stage):
         finally:
             self.attempt = None
         self.plan_admitted += 1.0
+        self.entered.append((session, session.attrs[machine.program.slot_cached]))
         machine.drain()
         return True
 

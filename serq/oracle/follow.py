@@ -26,7 +26,6 @@ class Follower:
 
     iterations: list[Iteration] = field(default_factory=list)
     _preempted: list[Key] = field(default_factory=list)
-    _admissions: dict[int, float] = field(default_factory=dict)
 
     def preemption(self, machine: Any, victim: Any) -> None:
         """Called by the interpreter when a session is preempted."""
@@ -35,19 +34,11 @@ class Follower:
     def iteration(self, engine: Any, _batch: Any) -> None:
         """Called by the interpreter when an iteration has been scheduled."""
         machine = engine.machine
-        admitted: list[tuple[float, Any]] = []
-        for job in engine.jobs:
-            session = job.session
-            if self._admissions.get(session.serial) != session.admission:
-                self._admissions[session.serial] = session.admission
-                admitted.append((session.admission, session))
-        admitted.sort(key=lambda pair: pair[0])
-        slot = machine.program.slot_cached
         self.iterations.append(
             Iteration(
                 start=machine.now,
                 tokens=[(_key(machine, job.session), job.take) for job in engine.batch],
-                admitted=[(_key(machine, one), one.attrs[slot]) for _, one in admitted],
+                admitted=[(_key(machine, one), cached) for one, cached in engine.entered],
                 preempted=self._preempted,
                 used=[pool.used for pool in machine.pools],
             )
