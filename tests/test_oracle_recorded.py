@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from oracle_cases import CACHE, MUTANTS, RECORDED, REQUESTS, Mutant, scenario, text
 
@@ -80,6 +82,16 @@ def test_the_older_rule_for_a_lone_request() -> None:
     outcome = compare(scenario("alone"), own, lambda _: theirs)
     assert outcome.verdict is Verdict.OUTSIDE
     assert outcome.precondition is not None and outcome.precondition.name == "cap-of-one"
+
+
+def test_the_adaptive_cap() -> None:
+    """A fair share above the cap is taken by the adaptive rule alone; programs must be able to."""
+    one = scenario("adaptive")
+    fixed = compare(replace(one, adaptive=False), own, lambda _: recorded("adaptive"))
+    assert fixed.verdict is Verdict.DIFFERS
+    other = text("oracle/vllm_request.sq", ("cap_among", "limit"))
+    with pytest.raises(SerqError, match="no definition `cap_among` of its cap"):
+        program.answer(one, other)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -72,6 +72,7 @@ def test_all_faults_are_told_at_once_with_their_places() -> None:
         ({"requests": [], "sessions": [{"turns": []}]}, "a session has a turn at least"),
         ({"budget": True}, "a whole number is expected here"),
         ({"prefix_caching": 1}, "true or false is expected here"),
+        ({"adaptive": True}, "an adaptive cap is at least `chunk`, and that is 0, no cap"),
         ({"gap": 2}, "a gap is between the sessions of a trace, and there is none"),
         ({"trace": "x.csv"}, "a scenario has a trace or requests and sessions, not both"),
         ({"num_blocks": 4}, "it needs 5 blocks of the 3 there are, so it would never end"),
@@ -137,7 +138,7 @@ def test_the_format_in_the_documentation() -> None:
     text = (places.root() / "oracle" / "README.md").read_text(encoding="utf-8")
     example = text.split("```json\n")[1].split("```")[0]
     assert parse(json.loads(example)).chunk == 24
-    for name in ("block_size", "num_blocks", "budget", "max_seqs", "chunk", "prefix_caching"):
+    for name in ("block_size", "num_blocks", "budget", "max_seqs", "chunk", "adaptive"):
         assert f"| `{name}` |" in text
 
 

@@ -64,7 +64,7 @@ def _configuration(scenario: dict[str, Any], longest: int) -> SimpleNamespace:
             max_num_batched_tokens=budget,
             max_num_scheduled_tokens=None,
             long_prefill_token_threshold=scenario.get("chunk", 0),
-            long_prefill_token_threshold_adaptive=scenario.get("chunk_rule") == "adaptive",
+            long_prefill_token_threshold_adaptive=bool(scenario.get("adaptive", False)),
             policy=scenario.get("policy", "fcfs"),
             enable_chunked_prefill=True,
             scheduler_reserve_full_isl=True,

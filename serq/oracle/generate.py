@@ -26,6 +26,7 @@ def scenario(seed: int, number: int, *, policy: str | None = None) -> Scenario:
     blocks = -(-longest // block_size)
     num_blocks = 1 + blocks + draw.choice((0, 0, 1, 2, draw.randint(0, blocks), 3 * blocks))
     budget = draw.choice((1, 3, block_size, draw.randint(2, 2 * long), 4 * long, 1024, 1024))
+    chunk = draw.choice((0, 0, 0, 1, draw.randint(1, max(1, long)), block_size))
     return Scenario(
         name=f"random-{seed}-{number}",
         block_size=block_size,
@@ -33,7 +34,8 @@ def scenario(seed: int, number: int, *, policy: str | None = None) -> Scenario:
         budget=budget,
         max_seqs=draw.choice((1, 2, 3, 4, 16, 16)),
         sessions=sessions,
-        chunk=draw.choice((0, 0, 0, 1, draw.randint(1, max(1, long)), block_size)),
+        chunk=chunk,
+        adaptive=chunk > 0 and draw.random() < 0.2,
         prefix_caching=caching,
         policy=chosen,
     )

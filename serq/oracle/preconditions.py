@@ -36,7 +36,8 @@ REPEATED_BLOCK = Precondition(
 )
 CAP_OF_ONE = Precondition(
     "cap-of-one",
-    "no chunk cap before vLLM 0.31.0, whose cap holds for a request that is alone too",
+    "no chunk cap before vLLM 0.31.0, whose cap holds for a request that is alone too, and is "
+    "never adaptive",
 )
 ALL = (SERVED_VICTIM, REPEATED_BLOCK, CAP_OF_ONE)
 
@@ -44,7 +45,11 @@ ALL = (SERVED_VICTIM, REPEATED_BLOCK, CAP_OF_ONE)
 def broken_before(scenario: Scenario, vllm: Answer, found: Difference) -> Precondition | None:
     """The precondition that the scenario broke before it differed; ``None`` for a fault."""
     first = _first_step(vllm, found)
-    if scenario.chunk and _version(vllm.version) < (0, 31) and _alone_by(vllm, first):
+    if (
+        scenario.chunk
+        and _version(vllm.version) < (0, 31)
+        and (scenario.adaptive or _alone_by(vllm, first))
+    ):
         return CAP_OF_ONE
     if not scenario.prefix_caching:
         return None

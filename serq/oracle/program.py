@@ -24,6 +24,10 @@ NEEDED = ("budget", "max_seqs", "block_size", "blocks")
 """The inputs that a program for the oracle declares with ``args.number``."""
 
 
+ADAPTIVE = ("cap_among", "n > 1 ? max(chunk, floor(budget / n)) : inf")
+"""The definition of the cap that an adaptive scenario replaces, and what it is there."""
+
+
 def choose(scenario: Scenario) -> Path:
     """The example that has what the scenario uses, and no more than that."""
     if scenario.trace is not None:
@@ -48,17 +52,30 @@ class Text:
         return cls(Source(str(path), read_text(path, "program")), path.parent)
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What of a program can be set from outside: its inputs and its definitions, by name."""
+
+    inputs: frozenset[str]
+    definitions: frozenset[str]
+
+
 @lru_cache(maxsize=8)
-def declared_inputs(source: Source) -> frozenset[str]:
-    """The names of the inputs in ``fn main``."""
-    return frozenset(
-        item.value.name
-        for item in parse(source).main or ()
-        if isinstance(item, ast.LetDecl) and isinstance(item.value, ast.ArgsNumber)
+def declared(source: Source) -> Declared:
+    """The names of the inputs and definitions in the program and its ``fn main``."""
+    module = parse(source)
+    items = (*module.preamble, *(module.main or ()))
+    return Declared(
+        frozenset(
+            item.value.name
+            for item in items
+            if isinstance(item, ast.LetDecl) and isinstance(item.value, ast.ArgsNumber)
+        ),
+        frozenset(item.target.name for item in items if isinstance(item, ast.DefDecl)),
     )
 
 
-def inputs(scenario: Scenario, declared: frozenset[str], name: str) -> dict[str, float]:
+def inputs(scenario: Scenario, known: frozenset[str], name: str) -> dict[str, float]:
     """What the scenario sets of the program's inputs; refuses a program that lacks one."""
     values: dict[str, float] = {
         "budget": scenario.budget,
@@ -74,7 +91,7 @@ def inputs(scenario: Scenario, declared: frozenset[str], name: str) -> dict[str,
     if scenario.trace is not None:
         values |= {"sessions": len(scenario.sessions), "gap": scenario.gap}
         needed += ["sessions", "gap"]
-    missing = [one for one in needed if one not in declared]
+    missing = [one for one in needed if one not in known]
     if missing:
         listed = ", ".join(f"`{one}`" for one in missing)
         raise SerqError.of(
@@ -83,7 +100,7 @@ def inputs(scenario: Scenario, declared: frozenset[str], name: str) -> dict[str,
             where=name,
             help=f'declare the input: let {missing[0]} = args.number("{missing[0]}", …);',
         )
-    return {one: value for one, value in values.items() if one in declared}
+    return {one: value for one, value in values.items() if one in known}
 
 
 def horizon(scenario: Scenario) -> float:
@@ -99,11 +116,22 @@ def build(scenario: Scenario, text: Text) -> ir.Program:
 
     A scenario of a trace keeps the program's own arrivals, which read the trace.
     """
-    values = inputs(scenario, declared_inputs(text.source), text.source.name)
+    there = declared(text.source)
+    values = inputs(scenario, there.inputs, text.source.name)
+    defs = dict([ADAPTIVE]) if scenario.adaptive else {}
+    if scenario.adaptive and ADAPTIVE[0] not in there.definitions:
+        raise SerqError.of(
+            "oracle-program",
+            f"the scenario `{scenario.name}` has an adaptive cap, and the program no definition "
+            f"`{ADAPTIVE[0]}` of its cap",
+            where=text.source.name,
+            help=f"write the cap as def {ADAPTIVE[0]}(n) {{ n > 1 ? chunk : inf }}, which the "
+            f"scenario makes {ADAPTIVE[1]}",
+        )
     trace = None if scenario.trace is None else str(scenario.trace.resolve())
     settings = Settings(horizon=horizon(scenario), trace=trace)
     linked = compile_text(
-        text.source, settings=settings, sets=dict(values), base_dir=text.directory
+        text.source, settings=settings, sets=dict(values), defs=defs, base_dir=text.directory
     )
     if scenario.trace is not None:
         return linked.program

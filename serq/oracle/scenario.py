@@ -46,7 +46,8 @@ class Scenario:
 
     ``num_blocks`` counts vLLM's null block, so ``num_blocks - 1`` blocks of ``block_size`` tokens
     can be handed out. ``chunk`` is the long-prefill cap: 0 for none, else a cap that holds while
-    more than one request runs or waits. ``trace`` is the file whose rows became the sessions,
+    more than one request runs or waits; ``adaptive`` raises it to a fair share of the budget
+    among those requests. ``trace`` is the file whose rows became the sessions,
     ``gap`` steps apart.
     """
 
@@ -57,6 +58,7 @@ class Scenario:
     max_seqs: int
     sessions: tuple[Session, ...]
     chunk: int = 0
+    adaptive: bool = False
     prefix_caching: bool = False
     policy: str = "fcfs"
     trace: Path | None = None
@@ -92,6 +94,8 @@ class Scenario:
         }
         if self.chunk:
             out["chunk"] = self.chunk
+        if self.adaptive:
+            out["adaptive"] = True
         if self.prefix_caching:
             out["prefix_caching"] = True
         if self.policy != "fcfs":
@@ -155,6 +159,7 @@ _TOP: Mapping[str, tuple[type, Any]] = {
     "budget": (int, None),
     "max_seqs": (int, None),
     "chunk": (int, 0),
+    "adaptive": (bool, False),
     "prefix_caching": (bool, False),
     "policy": (str, "fcfs"),
     "trace": (str, ""),
@@ -266,6 +271,8 @@ def parse(
         read.fault("trace", "a scenario has a trace or requests and sessions, not both")
     else:
         sessions = _replayed(read, trace, top["gap"])
+    if top["adaptive"] and not top["chunk"]:
+        read.fault("adaptive", "an adaptive cap is at least `chunk`, and that is 0, no cap")
     if top["policy"] not in POLICIES:
         read.fault("policy", f"unknown policy `{top['policy']}`", f"one of {', '.join(POLICIES)}")
     if read.faults:
@@ -278,6 +285,7 @@ def parse(
         max_seqs=top["max_seqs"],
         sessions=tuple(sessions),
         chunk=top["chunk"],
+        adaptive=top["adaptive"],
         prefix_caching=top["prefix_caching"],
         policy=top["policy"],
         trace=trace,

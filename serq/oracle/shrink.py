@@ -58,7 +58,9 @@ def candidates(scenario: Scenario) -> Iterator[Scenario]:
                 first = replace(turns[0], prefix=0)
                 yield _with(scenario, s, replace(session, turns=(first, *turns[1:])))
     if scenario.chunk:
-        yield replace(scenario, chunk=0)
+        yield replace(scenario, chunk=0, adaptive=False)
+    if scenario.adaptive:
+        yield replace(scenario, adaptive=False)
     if scenario.prefix_caching:
         yield replace(scenario, prefix_caching=False)
     if scenario.policy != "fcfs":
