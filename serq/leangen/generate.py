@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serq.diagnostics import SerqError
-from serq.leangen import oracle
+from serq.leangen import ir_file, oracle
 from serq.leangen.claims import Claimed, Statement, camel, claims
 from serq.leangen.lean_text import render
 from serq.leangen.reasons import Reason
@@ -285,7 +285,8 @@ def library(root: Path) -> Generation:
         for path in sorted((root / PAPERS).glob("*.sq"))
     ]
     entries, problems = _entries(programs, ledger)
-    files = [*_claim_files(programs, entries), *_oracle_files(root)]
+    types = GeneratedFile(ir_file.PATH, ir_file.text())
+    files = [types, *_claim_files(programs, entries), *_oracle_files(root)]
     return Generation(tuple(files), tuple(entries), tuple(programs), tuple(problems))
 
 
