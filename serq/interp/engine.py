@@ -15,6 +15,7 @@ from serq.interp import ieee
 from serq.interp.clock import integrate
 from serq.interp.faults import Fault, number
 from serq.interp.memory import Growth
+from serq.interp.pool import SLACK
 from serq.interp.stage import Stage
 from serq.interp.stats import Gaps, Welford
 from serq.ir.nodes import Ctx
@@ -596,13 +597,13 @@ class Engine(Stage):
                     alloc.hold.moved = True
             if job.decoding:
                 client.token(job.session, self, now)
-            if not job.left > 0.0:
+            if not job.left > SLACK:  # what rounding has left of fractional tokens is no work
                 done = True
         self.batch = []
         if done:
             rest = []
             for job in self.jobs:
-                if job.left > 0.0:
+                if job.left > SLACK:
                     rest.append(job)
                     continue
                 self.n -= 1
