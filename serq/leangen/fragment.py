@@ -84,9 +84,9 @@ class Parts:
         steps = [i for i, s in enumerate(program.stages) if isinstance(s.kind, ir.Step)]
         self.engine = steps[0] if steps else None
         for i in steps[1:]:
-            log.out(f"stages[{i}]", "a second engine is outside the fragment")
+            log.out(f"stages[{i}]", "a second engine is outside the fragment", program.stages[i])
         for i, register in enumerate(program.registers):
-            log.out(f"registers[{i}]", f"the engine's state `{register.name}` is outside")
+            log.out(f"registers[{i}]", f"the engine's state `{register.name}` is outside", register)
         if program.share is not None:
             log.out("share", "shared execution is outside the fragment")
 
@@ -107,7 +107,8 @@ class Parts:
         }
         if self.engine is None:
             return lean.Deployment(**common)  # type: ignore[arg-type]
-        kind = self.program.stages[self.engine].kind
+        stage = self.program.stages[self.engine]
+        kind = stage.kind
         assert isinstance(kind, ir.Step)
         path = f"stages[{self.engine}].kind.Step"
         budget = self.translate.natural_constant(kind.budget, f"{path}.budget", "the token budget")
@@ -121,7 +122,7 @@ class Parts:
         if isinstance(kind.serve, ir.ServeBy):
             serve = self._keys(kind.serve.keys, f"{path}.serve.By", moments.SERVE_KEY)
         else:
-            self.log.out(f"{path}.serve", "`exclusive prefill` is outside the fragment")
+            self.log.out(f"{path}.serve", "`exclusive prefill` is outside the fragment", stage)
         only = self._only(kind, path)
         if budget is None or chunk is None or cost is None or serve is None:
             return None
@@ -187,14 +188,14 @@ class Parts:
         )
 
     def _pool(self, pool: ir.Pool, path: str) -> lean.Pool | None:
-        cap = self.translate.whole(pool.cap, f"{path}.cap", f"the capacity of `{pool.name}`")
+        cap = self.translate.whole(pool.cap, f"{path}.cap", f"the capacity of `{pool.name}`", pool)
         block: int | None = 0
         if pool.block is not None:
-            block = self.translate.whole(pool.block, f"{path}.block", "the block size")
+            block = self.translate.whole(pool.block, f"{path}.block", "the block size", pool)
         if pool.spill is not None:
             self.log.out(f"{path}.spill", "a spill is outside the fragment", pool.spill.when)
         if pool.reserve_held:
-            self.log.out(f"{path}.reserve_held", "`reserve held` is outside the fragment")
+            self.log.out(f"{path}.reserve_held", "`reserve held` is outside the fragment", pool)
         evict: tuple[lean.Expr, ...] | None = ()
         if isinstance(pool.evict, ir.EvictBy):
             evict = self._keys(pool.evict.keys, f"{path}.evict.By", moments.EVICT_KEY)
@@ -221,7 +222,9 @@ class Parts:
                 return lean.Fifo(servers)
             case ir.Ps() as kind if kind == DELAY:
                 return lean.Delay()
-        self.log.out(f"{path}.kind", f"the processor-sharing stage `{stage.name}` is outside")
+        self.log.out(
+            f"{path}.kind", f"the processor-sharing stage `{stage.name}` is outside", stage
+        )
         return None
 
     # -- statements
@@ -404,9 +407,11 @@ class Parts:
                     number = min(number, self.program.arrivals)
                 return lean.Workload(((),) * number, gaps=(step,) * number), self._init()
             case ir.Poisson():
-                self.log.out("arrival.Poisson", "Poisson arrivals are drawn; Lean runs given ones")
+                why = "Poisson arrivals are drawn; Lean runs given ones"
+                self.log.out("arrival.Poisson", why, self.program.arrival)
             case ir.Closed():
-                self.log.out("arrival.Closed", "a closed population is outside the fragment")
+                why = "a closed population is outside the fragment"
+                self.log.out("arrival.Closed", why, self.program.arrival)
         return None, []
 
     def _init(self) -> list[tuple[int, lean.Expr]]:
