@@ -15,20 +15,10 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from serq.fuzz.case import RandomProgram
 from serq.fuzz.expressions import Expressions
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class RandomProgram:
-    """A program's text and the settings it is to run with."""
-
-    text: str
-    horizon: float
-    warmup: float
-    seed: int
-    arrivals: int | None
 
 
 @dataclass

@@ -11,7 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from serq.fuzz.programs import RandomProgram, Writer, indent
+from serq.fuzz.case import RandomProgram
+from serq.fuzz.programs import Writer, indent
 
 
 class StationWriter(Writer):

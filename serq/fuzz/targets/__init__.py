@@ -1,0 +1,1 @@
+"""The comparisons that random programs are put to, one module each."""
