@@ -11,7 +11,13 @@ from serq.leangen import model as lean
 from serq.leangen import moments
 from serq.leangen.expressions import Folded, Moment, Translator
 from serq.leangen.fragment import Parts, is_drawn, read_attributes
-from serq.leangen.propositions import Writer, over_machine, over_record, over_workload
+from serq.leangen.propositions import (
+    Writer,
+    over_machine,
+    over_record,
+    over_workload,
+    without_free,
+)
 from serq.leangen.reasons import Log, Reason, Spans, StmtAt
 
 SESSIONS = 500
@@ -197,12 +203,12 @@ class _Claims:
                 every = isinstance(claim.kind, ir.EveryIteration)
                 form = "EveryIteration" if every else "SomeIteration"
                 moment = moments.ITERATION_CLAIM
-                writer = Writer(over_record(tuple(p.cap for p in deployment.pools)))
+                writer = Writer(over_record)
         expr = self._claim_expression(claim, path, moment)
         if expr is None:
             return None
         before = self._witness(claim, path) if form == "SomeIteration" else None
-        text = writer.proposition(expr)
+        text = writer.proposition(without_free(expr, tuple(p.cap for p in deployment.pools)))
         side = " ∧ ".join(f"{b} ≤ {a}" for a, b in writer.differences) or None
         return Statement(claim.name, form, tuple(conjuncts), text, side, before)
 

@@ -45,27 +45,35 @@ Leaf = Callable[[lean.Expr], str]
 """How an attribute, a context variable, a query or an aggregate is written."""
 
 
-def over_record(caps: tuple[int, ...]) -> Leaf:
-    """Leaves read from the record ``r`` of an iteration; ``caps`` are the pools' capacities."""
+_POOL_FIELDS = {Fun.USED: "used", Fun.HOLDERS: "holders", Fun.QUEUED: "queued"}
 
-    def leaf(e: lean.Expr) -> str:
-        match e:
-            case lean.CtxVar(name):
-                return f"r.{RECORD[name]}"
-            case lean.PoolCall(fn, base, _, lean.Num(index)):
-                pool = f"(r.pool {base + index})"
-                match fn:
-                    case Fun.USED:
-                        return f"{pool}.used"
-                    case Fun.HOLDERS:
-                        return f"{pool}.holders"
-                    case Fun.QUEUED:
-                        return f"{pool}.queued"
-                    case Fun.FREE:
-                        return f"({caps[base + index]} - {pool}.used)"
-        raise TypeError(f"{e} stands in no claim over iterations")
 
-    return leaf
+def over_record(e: lean.Expr) -> str:
+    """Leaves read from the record ``r`` of an iteration."""
+    match e:
+        case lean.CtxVar(name):
+            return f"r.{RECORD[name]}"
+        case lean.PoolCall(fn, base, _, lean.Num(index)) if fn in _POOL_FIELDS:
+            return f"(r.pool {base + index}).{_POOL_FIELDS[fn]}"
+    raise TypeError(f"{e} stands in no claim over iterations")
+
+
+def without_free(e: lean.Expr, caps: tuple[int, ...]) -> lean.Expr:
+    """``free(p)`` written out as the capacity less what is used: a difference like any other."""
+    match e:
+        case lean.PoolCall(Fun.FREE, base, count, lean.Num(index)):
+            used = lean.PoolCall(Fun.USED, base, count, lean.Num(index))
+            return lean.Binary(BinaryOp.SUB, lean.Num(caps[base + index]), used)
+        case lean.Binary(op, left, right):
+            return lean.Binary(op, without_free(left, caps), without_free(right, caps))
+        case lean.Call(fn, left, right):
+            return lean.Call(fn, without_free(left, caps), without_free(right, caps))
+        case lean.Unary(op, operand):
+            return lean.Unary(op, without_free(operand, caps))
+        case lean.Cond(test, then, orelse):
+            parts = (without_free(x, caps) for x in (test, then, orelse))
+            return lean.Cond(*parts)
+    return e
 
 
 def over_machine(e: lean.Expr) -> str:
@@ -106,7 +114,7 @@ class Writer:
                 b = self.proposition(right, level)
                 return _wrapped(f"{a} {_JUNCTIONS[op]} {b}", level, outer)
             case lean.Unary(UnaryOp.NOT, operand):
-                return _wrapped(f"¬{self.proposition(operand, 40)}", 40, outer)
+                return f"¬{self.proposition(operand, 1024)}"
             case lean.Cond(test, then, orelse):
                 parts = (self.proposition(x) for x in (test, then, orelse))
                 return _wrapped("if {} then {} else {}".format(*parts), 0, outer + 1)
