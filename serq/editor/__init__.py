@@ -1,0 +1,1 @@
+"""What editors know of the language: a Pygments lexer, a TextMate grammar, a language server."""
