@@ -160,7 +160,7 @@ _NOTES: dict[Ctx | Kind, str] = {
     "the candidate is now",
     Kind.HIDDEN: "a server's decisions only after a run whose work reads it",
     Kind.REGISTER: "by its own engine, by the keys of a pool it admits, by the header of a hold "
-    "whose first pool it admits, by gauges and claims",
+    "whose first pool it admits, by gauges, claims over its iterations and claims at the end",
     Ctx.NDEC: "in `execute` and in claims of the batch, elsewhere of the running requests",
     Ctx.KVB: "in `execute` and in claims of the batch, elsewhere of the running requests",
     Ctx.KVP: "in `execute` and in claims of the batch, elsewhere of the running requests",

@@ -312,3 +312,22 @@ yes(
 )
 yes("a draw for the time", step(cost=draw("Exp", ONE)))
 yes("any capacity", edited(PLAIN, "stages", A, "kind", to={"Ps": num(-1)}))
+
+
+def second(claim):
+    """A document with another engine `F`, stage 9, and a claim."""
+    doc = copy.deepcopy(PLAIN)
+    kind = {**doc["stages"][E]["kind"]["Step"], "memory": None}
+    del kind["iteration"]
+    doc["stages"].append({"name": "F", "kind": {"Step": kind}})
+    return doc | {"claims": [{"name": "c", "kind": claim, "expr": REG}]}
+
+
+no(
+    "a state in a claim of another engine",
+    second({"EveryIteration": 9}),
+    "state-read",
+    "claims[0].expr",
+)
+yes("a state in a claim of its engine", second({"EveryIteration": E}))
+yes("a state in a claim at the end", second("AtEnd"))

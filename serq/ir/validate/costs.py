@@ -187,7 +187,9 @@ class _Types:
     # --- what a position wants ------------------------------------------------------------------
 
     def words(self, kind: n.Target | None) -> str:
-        return "a plain number" if kind is None else f"a cost of {target_text(self.program, kind)}"
+        return (
+            "a plain number" if kind is None else f"a cost of `{target_text(self.program, kind)}`"
+        )
 
     def wants(self, want: n.Target, have: tuple[Type, Site]) -> None:
         kind, site = have
@@ -310,7 +312,7 @@ class _Types:
             self.model.issues.add(
                 place,
                 "workload-cost",
-                f"the workload has no cost of {target_text(self.program, target)}, which the "
+                f"the workload has no cost of `{target_text(self.program, target)}`, which the "
                 "server uses",
                 "send a size and convert it in the server",
             )

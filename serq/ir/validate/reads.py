@@ -89,7 +89,7 @@ def _check_attribute(model: Model, site: Site, slot: int, place: Place) -> None:
         model.issues.add(
             place,
             "hidden-read",
-            f"`{name}` is hidden from the scheduler, and {site.what} is the scheduler's",
+            f"`{name}` is hidden from the scheduler, which reads {site.what}",
             "the work of a run, a hold's `cache` and an `observe` may read it",
         )
     elif site.moment is M.VICTIM and slot == model.program.slot_computed:
@@ -105,10 +105,8 @@ def _refuse_draw(model: Model, site: Site, dist: str, place: Place) -> None:
     match site.moment:
         case M.GAUGE | M.GIVEN | M.ITERATION | M.END:
             why = "it reads and does not act, and a draw would move the run's streams"
-        case M.ADMIT:
-            why = "it is read again at every attempt, and would be another number each time"
         case _:
-            why = f"it is read {READ_WHEN[site.moment]}, and would be another number each time"
+            why = f"read {READ_WHEN[site.moment]}, a draw would be another number each time"
     help = "sample into an attribute first" if site.moment in moments(Kind.ATTRIBUTE) else None
     model.issues.add(place, "draws", f"`~{dist}(…)`: {site.what} may not draw: {why}", help)
 
@@ -177,7 +175,7 @@ def _check_register(model: Model, site: Site, register: int, place: Place) -> No
     program = model.program
     name, engine = program.registers[register].name, program.registers[register].stage
     match site.moment:
-        case M.GAUGE | M.ITERATION | M.END:
+        case M.GAUGE | M.END:
             return
         case M.SELECT | M.EVICT | M.VICTIM:
             fits = site.pool is not None and program.pools[site.pool].admit_via == engine
@@ -187,7 +185,7 @@ def _check_register(model: Model, site: Site, register: int, place: Place) -> No
                 program.pools[p].admit_via == engine
                 for p in range(first.base, first.base + first.count)
             )
-        case M.BUDGET | M.SERVE | M.ONLY | M.PLAN | M.STEP:
+        case M.BUDGET | M.SERVE | M.ONLY | M.PLAN | M.STEP | M.ITERATION:
             fits = site.stage == engine
         case _:
             fits = False
@@ -198,5 +196,6 @@ def _check_register(model: Model, site: Site, register: int, place: Place) -> No
             f"`{name}` is a state of engine `{model.stage(engine)}` and cannot be read in "
             f"{site.what}",
             "it is read by its engine's own clauses, the keys of a pool the engine admits, the "
-            "header of a hold whose first pool it admits, gauges and claims",
+            "header of a hold whose first pool it admits, gauges, claims over its own iterations "
+            "and claims at the end",
         )

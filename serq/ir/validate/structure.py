@@ -66,7 +66,7 @@ def check_shape(program: n.Program, issues: Issues) -> None:
 
 
 def _none(what: str, index: int, count: int) -> str:
-    have = f"there is only 0 to {count - 1}" if count else "there is none"
+    have = f"the document has 0 to {count - 1}" if count else "the document has none"
     return f"{what} {index} does not exist; {have}"
 
 
