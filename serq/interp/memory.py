@@ -253,7 +253,9 @@ class Memory:
             if until < inf:
                 self.machine.push(lease.until, self.expire, (session, lease))
         session.attrs[self.slot_computed] = 0.0
-        session.preempted_at = -1.0
+        if session.preempted_at is not None:
+            for alloc in hold.allocs:
+                session.preempted_at.pop(alloc.pool, None)
         self.admit_all()
 
     def give_back(self, session: Session, alloc: Alloc, moved: bool, value: float | None) -> None:
@@ -390,10 +392,13 @@ class Memory:
                 break
         pool.preemptions += 1
         self.preempts += 1
-        if victim.preempted_at >= 0.0 and position <= victim.preempted_at and not victim.stuck:
+        if victim.preempted_at is None:
+            victim.preempted_at = {}
+        before = victim.preempted_at.get(pool)
+        if before is not None and position <= before and not victim.stuck:
             victim.stuck = True
             pool.stuck += 1
-        victim.preempted_at = position
+        victim.preempted_at[pool] = position
         if victim.client is not None:
             victim.client.interrupted = True
         self.machine.record_preemption(victim)

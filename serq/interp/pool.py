@@ -49,8 +49,8 @@ class Entry:
         return None if self.session.status == ENDED else self.session
 
     def waiting(self) -> float:
-        """1 if the entry's session waits in some pool's queue."""
-        return 1.0 if self.session.status == QUEUED else 0.0
+        """1 if the entry's session waits in some pool's queue; 0 for a dead entry."""
+        return 1.0 if self.live and self.session.status == QUEUED else 0.0
 
 
 class Pool(Timed):
@@ -222,7 +222,7 @@ class Pool(Timed):
         self.evicted_units += cut
         self.cached -= cut
         entry.size -= cut
-        if entry.size <= 0.0:
+        if entry.size <= SLACK:
             self.evicted_entries += 1
             self.forget(entry)
         if self.spill is not None:
@@ -243,11 +243,13 @@ class Pool(Timed):
         if entry is None:
             return 0.0
         entry.live = False
-        keep = entry.size if most is None else self.round_down(min(most, entry.size))
-        self.cached -= keep
+        keep = entry.size if most is None else min(self.round_down(most), entry.size)
+        self.cached -= entry.size
         entry.size -= keep
-        if entry.size <= 0.0:
+        if entry.size <= SLACK:
             del self.entries[entry.number]
+        else:
+            self.cached += entry.size
         return keep
 
     def store(self, session: Session, units: float, now: float) -> None:

@@ -64,7 +64,8 @@ class Session:
     """A session, or a leg of one: attributes, the next statement, holds, leases, its turn.
 
     ``pc`` is an index into the machine's code. ``admission`` is the number of its latest
-    admission. A leg's ``parent`` is the session that forked it.
+    admission, ``preempted_at`` where each pool preempted it last, until a hold there ends. A leg's
+    ``parent`` is the session that forked it.
     """
 
     __slots__ = (
@@ -113,7 +114,7 @@ class Session:
         self.front = False
         self.joined = 0.0
         self.since = 0.0
-        self.preempted_at = -1.0
+        self.preempted_at: dict[Pool, float] | None = None
         self.stuck = False
         self.ready_at = -1.0
         self.ready_count = 0
