@@ -82,9 +82,9 @@ def prove_own(own: Own, package: LeanPackage, lean: Lean, reporter: Reporter) ->
     outcome = Outcome(kind=lean.kind, lean=lean.version())
     work = _workspace(own, [statements, *checks])
     result = _build(own, package, lean, reporter, work, generation)
-    outcome.build = result
     audited = _audited(own, package, lean, result, work)
-    outcome.faults = _real_faults(own, result, generation, work, audited)
+    outcome.build = _without_missing(result, generation, audited)
+    outcome.faults = _faults(own, outcome.build, generation, work)
     paths = path_results(program)
     outcome.claims = [_row(e, own, paths, audited, outcome) for e in entries]
     outcome.theorems = list(audited.values())
@@ -165,14 +165,10 @@ def _audited(
     }
 
 
-def _real_faults(
-    own: Own,
-    result: BuildResult,
-    generation: Generation,
-    work: Path,
-    audited: dict[str, Theorem],
-) -> list[Fault]:
-    """The build's errors, without those of checks whose theorem does not exist."""
+def _without_missing(
+    result: BuildResult, generation: Generation, audited: dict[str, Theorem]
+) -> BuildResult:
+    """The build without the checks of theorems that do not exist: that is said of the claim."""
     missing = {e.key for e in generation.claims if e.theorem not in audited}
     kept: list[ModuleResult] = []
     for module in result.modules:
@@ -180,13 +176,17 @@ def _real_faults(
         claims = {o.claim for o in check.origins} if check else set()
         if not (module.module.startswith("Serq.Proved.") and claims & missing):
             kept.append(module)
-    shown = BuildResult(tuple(kept), result.seconds, result.output, result.failed)
+    return BuildResult(tuple(kept), result.seconds, result.output, result.failed)
+
+
+def _faults(own: Own, result: BuildResult, generation: Generation, work: Path) -> list[Fault]:
+    """The build's errors; those in the copy of the proofs are shown in the user's file."""
     copy = f"lean/Serq/Papers/{own.name}.lean"
     return [
         replace(f, message=replace(f.message, file=str(own.proofs)))
         if f.message.file == copy
         else f
-        for f in faults(shown, generation, work)
+        for f in faults(result, generation, work)
     ]
 
 
