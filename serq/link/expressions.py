@@ -35,9 +35,6 @@ from serq.lower.vocabulary import (
 )
 from serq.syntax import ast
 
-MAX_NODES = 2_000_000
-"""How many expression nodes a program may expand to before it is refused."""
-
 
 class Expressions:
     """Links expressions of one program; faults are reported and stand as the number 0."""
@@ -60,7 +57,6 @@ class Expressions:
         self.references = References(tables, faults)
         self.constants = Constants(tables, faults)
         self.calls = Calls(self)
-        self.nodes = 0
 
     # --- values ---------------------------------------------------------------------------------
 
@@ -130,9 +126,7 @@ class Expressions:
 
     def expr(self, expr: ast.Expr, scope: Scope) -> nodes.Expr:
         """The IR of an expression, each node new and placed in the source map."""
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            raise TooManyNodes(expr.span)
+        self.tables.budget.node(expr.span)
         node = self._expr(expr, scope)
         if self.map.origin_of(node) is None:
             self.place(node, expr.span, scope.frames)
@@ -443,11 +437,3 @@ class Expressions:
             help=f"did you mean `{near}`?" if near else None,
             notes=((f"`{near}` is declared here", place),) if place else (),
         )
-
-
-class TooManyNodes(Exception):
-    """The program's definitions expand to more than `MAX_NODES` expression nodes."""
-
-    def __init__(self, span: Span) -> None:
-        super().__init__(span)
-        self.span = span

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from serq.diagnostics import Diagnostic, Span
 from serq.ir.validate import Issue
 from serq.link.source_map import Origin, SourceMap
 from serq.lower.faults import Faults
@@ -17,6 +18,8 @@ def report(issues: Iterable[Issue], source_map: SourceMap, faults: Faults) -> No
     """
     for issue in issues:
         origin = _origin(issue, source_map)
+        if origin is None and (span := _declared(issue, source_map)) is not None:
+            origin = Origin(span, ())
         if origin is None:
             faults.error(
                 issue.code, issue.message, None, help=issue.help, where=issue.path or "the program"
@@ -25,6 +28,46 @@ def report(issues: Iterable[Issue], source_map: SourceMap, faults: Faults) -> No
             faults.error(
                 issue.code, issue.message, origin.span, help=issue.help, frames=origin.frames
             )
+
+
+def _declared(issue: Issue, source_map: SourceMap) -> Span | None:
+    """Where a part of the IR was declared that is no node: ``hidden[0]``, ``share``."""
+    for path, span in source_map.paths.items():
+        if issue.path == path or issue.path.startswith((f"{path}.", f"{path}[")):
+            return span
+    return None
+
+
+INDEPENDENT = frozenset(
+    {
+        "draws", "granule-above-cap", "hidden-read", "in-leg", "index-not-a-number", "never-fits",
+        "no-key", "not-a-gap", "not-a-test", "not-an-amount", "not-readable", "run-mode",
+        "size-owner",
+    }
+)  # fmt: skip
+"""Rules about one place alone: a fault elsewhere in the program cannot be their cause."""
+
+
+def independent(
+    issues: Iterable[Issue], source_map: SourceMap, errors: Sequence[Diagnostic]
+) -> list[Issue]:
+    """The issues of a program with link errors that are surely not caused by them.
+
+    What could not be linked stands as a number in the IR, so an issue counts only when it is of a
+    rule about its own place and no error lies in the statement or declaration around it.
+    """
+    kept: list[Issue] = []
+    for issue in issues:
+        if issue.code not in INDEPENDENT:
+            continue
+        spans = [span for node in issue.trail if (span := source_map.span_of(node)) is not None]
+        if not any(_overlap(error.span, span) for error in errors for span in spans[:3]):
+            kept.append(issue)
+    return kept
+
+
+def _overlap(a: Span | None, b: Span) -> bool:
+    return a is not None and a.source is b.source and a.start < b.end and b.start < a.end
 
 
 def _origin(issue: Issue, source_map: SourceMap) -> Origin | None:

@@ -10,16 +10,19 @@ from serq.diagnostics import Diagnostic, SerqError, Source, Span
 from serq.ir import nodes
 from serq.ir.validate import validate
 from serq.link.blocks import Blocks
-from serq.link.expressions import Expressions, TooManyNodes
-from serq.link.issues import report
+from serq.link.expressions import Expressions
+from serq.link.issues import independent, report
 from serq.link.resources import Resources
 from serq.link.source_map import SourceMap
+from serq.link.sugar import remember
 from serq.link.types import attribute_types
+from serq.link.warnings import warn
 from serq.lower import kernel
 from serq.lower.declarations import Declarations
 from serq.lower.faults import Faults, in_order
+from serq.lower.limits import TooLarge
 from serq.lower.scope import Place, Scope
-from serq.lower.statements import Statements, TooManyStatements
+from serq.lower.statements import Statements
 from serq.lower.tables import Tables
 from serq.lower.vocabulary import BUILTIN, SCHEDULER_ATTRS
 from serq.settings import Settings
@@ -73,7 +76,7 @@ class Linker:
             raise SerqError(list(syntax))
         try:
             program = self._program(module)
-        except (TooManyStatements, TooManyNodes) as error:
+        except TooLarge as error:
             self.faults.error(
                 "too-large",
                 "the program's definitions and turns expand to more than a program may be",
@@ -84,9 +87,14 @@ class Linker:
         if syntax:
             errors = [e for e in errors if e.code not in FOLLOW_UPS]
         errors = [*syntax, *errors]
-        if not errors and program is not None:
-            report(validate(program), self.map, self.faults)
+        if not syntax and program is not None:
+            issues = validate(program)
+            if errors:
+                issues = independent(issues, self.map, errors)
+            report(issues, self.map, self.faults)
             errors = self.faults.errors
+            if not errors:
+                warn(program, self.map, self.faults)
         if errors or program is None:
             raise SerqError(in_order(errors, self.source.name))
         return Linked(program, self.map, in_order(self.faults.warnings, self.source.name))
@@ -113,7 +121,7 @@ class Linker:
         types = attribute_types(len(slots), [(s, k.side) for k, s in blocks.sets], blocks.chosen)
         self._declared_types(blocks, types)
         trace, ordered = _trace(tables)
-        self._remember(tables)
+        remember(tables, self.map)
         settings = self.settings
         horizon = settings.horizon
         return nodes.Program(
@@ -283,16 +291,6 @@ class Linker:
                     help="convert the quantity: `cost(RESOURCE, …)`",
                     frames=written.frames,
                 )
-
-    def _remember(self, tables: Tables) -> None:
-        """The declarations behind the IR, for messages and pictures."""
-        self.map.pools = {f.name: f.span for f in tables.pool_order}
-        self.map.stages = {f.name: f.span for f in tables.stage_order}
-        self.map.attributes = dict(tables.attributes)
-        self.map.observations = dict(tables.observations)
-        self.map.marks = dict(tables.marks)
-        self.map.gauges = {n: d.target.span for n, d in tables.gauges.items()}
-        self.map.claims = {n: d.target.span for n, d in tables.claims.items()}
 
 
 def _items(tables: Tables, kind: type) -> list[ast.WorkloadItem]:

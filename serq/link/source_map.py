@@ -74,6 +74,8 @@ class SourceMap:
     gauges: dict[str, Span] = field(default_factory=dict)
     claims: dict[str, Span] = field(default_factory=dict)
     marks: dict[str, Span] = field(default_factory=dict)
+    paths: dict[str, Span] = field(default_factory=dict)  # parts of the IR that are no nodes
+    client_tool: str | None = None  # the stage supplied for the client's tool calls
     _nodes: dict[int, tuple[object, Origin]] = field(default_factory=dict)
     _statements: dict[tuple[int, int], Origin] = field(default_factory=dict)
 

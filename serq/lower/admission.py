@@ -118,6 +118,8 @@ class Admission:
 
     def finish(self, hold: kernel.Hold, where: Where) -> None:
         """Set the bindings the body reads at its top; they read attributes and constants only."""
+        if not hold.bindings:
+            return
         wanted = self._read_in(hold.body)
         sets: list[kernel.Statement] = []
         for binding in hold.bindings:

@@ -122,6 +122,7 @@ class Constants:
 
     def evaluate(self, expr: ast.Expr, scope: Scope) -> float:
         """The value, NaN included. Raises `NotConstant`."""
+        self.tables.budget.step(expr.span)
         match expr:
             case ast.Number(value=value):
                 return value

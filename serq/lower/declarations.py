@@ -11,7 +11,7 @@ from serq.lower.constants import Constants
 from serq.lower.engines import EngineDeclarations
 from serq.lower.faults import Faults
 from serq.lower.libraries import Libraries
-from serq.lower.names import Names
+from serq.lower.names import WORDING, Names
 from serq.lower.queues import QueueDeclarations
 from serq.lower.scope import Place, Scope
 from serq.lower.tables import (
@@ -55,6 +55,7 @@ class Declarations:
         items = [*module.preamble, *(module.main or ())]
         self.engines = EngineDeclarations(self)
         self.queues = QueueDeclarations(self)
+        self.lost_pools: set[str] = set()  # pools whose owner was not found
         self.deferred: list[Callable[[], None]] = []
         self.later = {i.target.name: i.target.span for i in items if isinstance(i, ast.DefDecl)}
 
@@ -72,6 +73,15 @@ class Declarations:
         self._check_sides()
         self.queues.share()
         self.names.finish()
+        if self.inputs.used and "args" in self.names.taken:
+            kind, span = self.names.taken["args"]
+            self.faults.error(
+                "name-collision",
+                f"`args` is the imported module of `std/args`, and cannot be the name of"
+                f" {WORDING[kind]}",
+                span,
+                help="use another name",
+            )
         return self.tables
 
     def _item(self, item: ast.Item, *, inside: bool) -> None:
@@ -289,7 +299,9 @@ class Declarations:
         """``pool X on OWNER``: its capacity, its size and who admits it are the owner's."""
         self.nothing_of_its_own(item, path)
         owner = self._owner(path)
-        if owner is not None:
+        if owner is None:
+            self.lost_pools.add(item.target.name)
+        else:
             self.owned(item, path, family, *owner)
 
     def nothing_of_its_own(self, item: ast.PoolDecl, path: ast.Path) -> None:
@@ -415,7 +427,7 @@ class Declarations:
     def check_owned(self, owners: Sequence[Device | Engine]) -> None:
         for owner in owners:
             for name, capacity in owner.capacities.items():
-                if name not in owner.pools:
+                if name not in owner.pools and name not in self.lost_pools:
                     self.faults.error(
                         "capacity-without-pool",
                         f"the capacity `{name}` of `{owner.name}` is no pool, so nothing can"

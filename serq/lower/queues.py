@@ -186,6 +186,7 @@ class QueueDeclarations:
             if device is None or engine is None or engine.device is not device:
                 device = engine = None
         if device is None and engine is None:
+            self.decl.lost_pools.add(item.target.name)
             known = {d.name: d.span for d in queue.devices.values()}
             if queue.engine is not None:
                 known[queue.name] = queue.span

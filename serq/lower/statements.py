@@ -24,17 +24,6 @@ from serq.lower.tables import Engine, PoolFamily, Queue, Tables
 from serq.lower.uses import enter
 from serq.syntax import ast
 
-MAX_STATEMENTS = 200_000
-"""How many statements a program may expand to before it is refused."""
-
-
-class TooManyStatements(Exception):
-    """The program's definitions and turns expand to more than `MAX_STATEMENTS`."""
-
-    def __init__(self, span: Span) -> None:
-        super().__init__(span)
-        self.span = span
-
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -69,7 +58,6 @@ class Statements:
         self.serving = Serving(self)
         self.entries = Entries(self)
         self.requests = Requests(self)
-        self.count = 0
 
     def program(self) -> tuple[Block, Block, Block]:
         """The ``init``, ``turn`` and ``session`` blocks of the program."""
@@ -117,9 +105,7 @@ class Statements:
 
     def statement(self, s: ast.Stmt, where: Where, out: Block) -> None:
         """Append the kernel statements that ``s`` stands for; faults are reported."""
-        self.count += 1
-        if self.count > MAX_STATEMENTS:
-            raise TooManyStatements(s.span)
+        self.tables.budget.statement(s.span)
         if where.block in ("init", "turn") and not isinstance(
             s, ast.SetStmt | ast.ObserveStmt | ast.CallStmt
         ):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from serq.diagnostics import Span
+from serq.lower.limits import Budget
 from serq.lower.scope import Scope
 from serq.lower.tree import subtree
 from serq.syntax import ast
@@ -230,6 +231,7 @@ class Tables:
     dotted: dict[str, Span] = field(default_factory=dict)  # fields of records, and marks
     marks: dict[str, Span] = field(default_factory=dict)
     observations: dict[str, Span] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
     terms: int = 0  # how many terms the aggregates have written out so far
     terms_reported: bool = False
     records: dict[str, ast.CostRecordStmt] = field(default_factory=dict)

@@ -68,6 +68,7 @@ def reads(tables: Tables, closure: Closure) -> Iterator[Read]:
             yield item
             continue
         expr, scope = item.expr, item.scope
+        tables.budget.step(expr.span)
         below: list[Closure | Read] = []
         match expr:
             case ast.Number():
