@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from serq.api import load
 from serq.cli.output import emit
 from serq.leangen.generate import PAPERS
 from serq.leangen.own import Own, prove_own
-from serq.leangen.prove import ClaimRow, Outcome, Request, prove
+from serq.leangen.prove import ClaimRow, Outcome, Request, Theorem, prove
 from serq.leangen.why import Explanation, explain
 from serq.toolchain.lean import ensure_lean
 from serq.toolchain.places import LeanPackage, lean_package
@@ -95,8 +96,7 @@ def _show(outcome: Outcome, every: bool) -> None:
         console.print(f"wrote {escape(path.as_posix())}")
     if outcome.claims:
         console.print(_claims_table(outcome.claims))
-    headline = [t for t in outcome.theorems if every or (t.doc and "Serq.Oracle" in t.module)]
-    if headline and (every or not outcome.claims or outcome.claims[0].path != ""):
+    if outcome.theorems:
         console.print(_theorem_table(outcome, every))
     errors = Console(stderr=True, highlight=False)
     for fault in outcome.faults:
@@ -131,18 +131,37 @@ def _claims_table(rows: list[ClaimRow]) -> Table:
 
 
 def _theorem_table(outcome: Outcome, every: bool) -> Table:
-    title = "Theorems" if every else "Runs evaluated by the kernel"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    """Every theorem in words, or without ``every`` how many each file has."""
+    table = Table(box=box.SIMPLE_HEAD, title="Theorems", title_justify="left", title_style="bold")
     for name in ("theorem", "in words", "axioms", "time"):
         table.add_column(name, overflow="fold")
+    groups: dict[str, list[Theorem]] = {}
     for theorem in outcome.theorems:
-        if not every and not (theorem.doc and theorem.module.startswith("Serq.Oracle")):
-            continue
-        axioms = ", ".join(theorem.axioms) or "none"
-        words = " ".join((theorem.doc or "").split())
-        name = escape(theorem.name) if theorem.ok else f"[red]{escape(theorem.name)}[/]"
-        table.add_row(name, escape(words), escape(axioms), _seconds(theorem.seconds))
+        if every or not theorem.ok:
+            table.add_row(*_theorem_cells(theorem))
+        else:
+            groups.setdefault(theorem.module, []).append(theorem)
+    for module, theorems in groups.items():
+        axioms = sorted({a for t in theorems for a in t.axioms})
+        count = f"{len(theorems)} theorem" + ("s" if len(theorems) > 1 else "")
+        run = next((t for t in theorems if not t.name.endswith("_wf")), theorems[0])
+        words = _words(run) if module.startswith("Serq.Oracle.") else ""
+        cells = (module.removeprefix("Serq."), words or count, ", ".join(axioms) or "none")
+        table.add_row(*map(escape, cells), _seconds(theorems[0].seconds))
     return table
+
+
+def _theorem_cells(theorem: Theorem) -> tuple[str, str, str, str]:
+    name = escape(theorem.name.removeprefix("Serq."))
+    shown = name if theorem.ok else f"[red]{name}[/]"
+    axioms = ", ".join(theorem.axioms) or "none"
+    return shown, escape(_words(theorem)), escape(axioms), _seconds(theorem.seconds)
+
+
+def _words(theorem: Theorem) -> str:
+    """The first sentence of a theorem's docstring."""
+    text = " ".join((theorem.doc or "").split())
+    return re.split(r"(?<=[.:]) ", text, maxsplit=1)[0].rstrip(":")
 
 
 def _seconds(value: float | None) -> str:
