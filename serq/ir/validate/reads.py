@@ -33,14 +33,14 @@ def check(model: Model) -> None:
                     _check_register(model, site, register, place)
                 case n.Agg(aggregate=aggregate) if site.moment is not M.END:
                     name_ = f"{aggregate_name(aggregate)}(…)"
-                    _refuse(model, site, place, name_, places(Kind.AGGREGATE))
+                    _refuse(model, site, place, name_, "in " + places(Kind.AGGREGATE))
 
 
 def _refuse(
     model: Model, site: Site, place: Place, name: str, where: str, help: str | None = None
 ) -> None:
     model.issues.add(
-        place, CODE, f"`{name}` cannot be read in {site.what}: it is read in {where}", help
+        place, CODE, f"`{name}` cannot be read in {site.what}: it is read {where}", help
     )
 
 
@@ -53,7 +53,7 @@ def _check_variable(model: Model, site: Site, name: Ctx, place: Place) -> None:
         return
     ways = spellings(name)
     where = "; ".join(
-        (f"as `{word}` in " if word != here else "") + _list([POSITIONS[m] for m in at])
+        (f"as `{word}` in " if word != here else "in ") + _list([POSITIONS[m] for m in at])
         for word, at in ways.items()
     )
     _refuse(model, site, place, here, where)
