@@ -45,6 +45,7 @@ SAME = "ir.md 8: applied to source after lowering and to every IR read; the sour
 EMPTY = (
     "language.md, Pools: a hold joins the queue of its first pool; it has one (it crashes there)"
 )
+CIRCLES = "ir.md 8.1: blocks form a tree (the reference build does not come back)"
 STATE = "ir.md 8.1: every index in range (the reference build crashes)"
 
 

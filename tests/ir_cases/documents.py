@@ -38,6 +38,7 @@ from ir_programs import (
 )
 
 from ir_cases import (
+    CIRCLES,
     GAP,
     PLAIN,
     RUN,
@@ -265,3 +266,21 @@ yes(
 )
 yes("the largest seed", document([RUN], seed=2**64 - 1))
 yes("a trace", document([RUN], trace="nowhere.csv", trace_ordered=True))
+
+
+def with_blocks(*blocks):
+    """The plain document with further blocks of the server, which nothing reaches."""
+    sides = [["Server"] * len(block) for block in blocks]
+    out = edited(PLAIN, "blocks", to=[*PLAIN["blocks"], *blocks])
+    return edited(out, "sides", to=[*PLAIN["sides"], *sides])
+
+
+no("a lone block inside itself", with_blocks([{"Loop": 3}]), "ir-tree", "blocks[3]", CIRCLES)
+no(
+    "lone blocks in a circle",
+    with_blocks([{"Loop": 4}], [{"Fork": 3}]),
+    "ir-tree",
+    "blocks[3]",
+    CIRCLES,
+)
+yes("a lone block under another", with_blocks([{"Loop": 4}], [RUN]))

@@ -6,6 +6,7 @@ here. Nothing a program's text says can break these rules; they are about docume
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from .. import nodes as n
@@ -94,6 +95,28 @@ def _check_tree(program: n.Program, issues: Issues) -> None:
             at = Place(ROOT, f"blocks[{block}][{i}]", stmt)
             for path, body in reversed(stmt_blocks(stmt)):
                 stack.append((body, at.under(path), depth + 1))
+    _check_circles(program, seen, issues)
+
+
+def _check_circles(program: n.Program, seen: set[int], issues: Issues) -> None:
+    """Blocks that no session reaches may stand there, but not inside themselves."""
+    rest = {
+        b: [body for stmt in block for _, body in stmt_blocks(stmt) if body not in seen]
+        for b, block in enumerate(program.blocks)
+        if b not in seen
+    }
+    owners = Counter(body for bodies in rest.values() for body in bodies)
+    free = [b for b in rest if not owners[b]]
+    while free:
+        for body in rest.pop(free.pop()):
+            owners[body] -= 1
+            if not owners[body]:
+                free.append(body)
+    if rest:
+        block = min(rest)
+        issues.add(
+            ROOT.under(f".blocks[{block}]"), TREE, f"block {block} is inside itself, or under one"
+        )
 
 
 def check_ranges(model: Model) -> None:
