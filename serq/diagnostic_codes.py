@@ -120,7 +120,6 @@ CODES |= {
     "not-constant": "A constant is expected, and the expression is none.",
     "not-finite": "A state of an engine starts at an infinite value.",
     "not-positive": "A block, a granule or a token cap is not above 0.",
-    "not-supported": "The construct is not supported.",
     "option-twice": "A pool has the same option twice.",
     "parameter-count": "An entry has too many or too few parameters for its role.",
     "parameter-twice": "A definition, an entry or a request has the same parameter twice.",
@@ -250,9 +249,18 @@ CODES |= {
 # --- run time -----------------------------------------------------------------------------------
 CODES |= {
     "arrivals-missing": "A finite run reached its horizon before all its arrivals.",
+    "choose-count": "The count of a `choose` is no whole number from 0.",
+    "cost-not-positive": "An iteration that schedules tokens takes no time, or less.",
+    "does-not-settle": "A session goes on and on at one instant, and no time passes.",
     "drained-in-warmup": "A finite run was over before the warm-up was.",
     "erlang-phases": "An Erlang draw has so many phases that it would not end.",
+    "gap-not-positive": "A time drawn between arrivals is not positive and finite.",
+    "guard-not-a-test": "A guard is neither 0 nor 1 when it is read.",
+    "load-beyond-allocation": "A `load` brings more tokens than the hold has units for.",
     "not-drained": "A finite run reached its horizon before its sessions were done.",
+    "nothing-held": "A statement acts on an allocation that was given back before.",
+    "same-pool-twice": "Two indices of one hold name the same member.",
+    "session-ends-with-leg": "A session ends while one of its legs runs.",
     "trace-empty": "A trace file has no row.",
     "trace-row": "A row of a trace has the wrong number of fields, or a field that is no number.",
 }
