@@ -254,8 +254,12 @@ class Expressions:
         if constant is not None:
             return nodes.Num(constant.value)
         if place.rules is not None and self._is_attribute(name, place.rules):
+            if name in self.tables.bindings:
+                return self._outside(name, path, scope)
             own = place.rules.attribute(name, path.span, scope)
-            return nodes.Num(0.0) if own is None else nodes.Attr(self.slots[own])
+            if own is None or own not in self.slots:  # what sets it was refused
+                return nodes.Num(0.0)
+            return nodes.Attr(self.slots[own])
         if place.rules is None and name in self.slots:
             if name in self.tables.bindings and name not in BUILTIN:
                 return self._outside(name, path, scope)

@@ -24,7 +24,7 @@ from serq.lower.tables import (
     StageFamily,
     Tables,
 )
-from serq.lower.tree import subtree
+from serq.lower.tree import bound_names, subtree
 from serq.syntax import ast
 
 MAX_MEMBERS = 10_000
@@ -169,6 +169,7 @@ class Declarations:
         seen: set[str] = set()
         for param in item.params:
             self.names.parameter(param, seen)
+        self._check_parameters(item)
         params = tuple(p.name for p in item.params)
         place = used_at or item.target.span
         definition = Definition(name, params, item.body, item, order, place)
@@ -176,6 +177,21 @@ class Declarations:
         if fresh:
             self.tables.definitions[name] = definition
             self._check_uses(definition)
+
+    def _check_parameters(self, item: ast.DefDecl) -> None:
+        """A parameter stands for its argument: the body neither assigns nor binds its name."""
+        params = {param.name: param.span for param in item.params}
+        for node in subtree(item.body):
+            for ident in bound_names(node):
+                if ident.name in params:
+                    self.faults.error(
+                        "sets-parameter",
+                        f"`{ident.name}` is a parameter of `{item.target.name}`, and the body gives"
+                        " the name another meaning",
+                        ident.span,
+                        help="use another name",
+                        notes=(("the parameter is here", params[ident.name]),),
+                    )
 
     def _check_uses(self, definition: Definition) -> None:
         """A definition uses only the ones before it, so putting it in comes to an end."""

@@ -29,3 +29,21 @@ def _fields(kind: type) -> tuple[str, ...]:
         names = tuple(n for n in kind.__dataclass_fields__ if n != "span")  # type: ignore[attr-defined]
         _FIELDS[kind] = names
     return names
+
+
+def targets(node: ast.Node) -> Iterator[ast.Ident]:
+    """The names a statement assigns or binds."""
+    match node:
+        case ast.SetStmt(target=target) | ast.CostRecordStmt(target=target):
+            yield target
+        case ast.ChooseStmt(var=target):
+            yield target
+        case ast.HoldStmt(bindings=bindings) | ast.AdmissionStmt(bindings=bindings):
+            yield from (binding.target for binding in bindings)
+
+
+def bound_names(node: ast.Node) -> Iterator[ast.Ident]:
+    """The names a node gives a meaning: what it assigns or binds, the index of an aggregate."""
+    yield from targets(node)
+    if isinstance(node, ast.Fold):
+        yield node.var

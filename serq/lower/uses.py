@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from serq.diagnostics import Span
 from serq.lower.definitions import bind
 from serq.lower.faults import Faults
 from serq.lower.scope import Closure, Scope
 from serq.lower.tables import Definition, Tables
-from serq.lower.tree import subtree
+from serq.lower.tree import subtree, targets
 from serq.lower.vocabulary import STATE_QUERIES
 from serq.lower.walk import CallRead, DrawRead, NameRead, reads
 from serq.syntax import ast
@@ -119,7 +117,7 @@ def assigned_names(tables: Tables, body: ast.Expr | ast.Block) -> dict[str, Span
     todo: list[ast.Expr | ast.Block] = [body] if isinstance(body, ast.Block) else []
     while todo:
         for node in subtree(todo.pop()):
-            for ident in _targets(node):
+            for ident in targets(node):
                 names.setdefault(ident.name, ident.span)
             if isinstance(node, ast.CallStmt) and node.func.name not in seen:
                 seen.add(node.func.name)
@@ -127,13 +125,3 @@ def assigned_names(tables: Tables, body: ast.Expr | ast.Block) -> dict[str, Span
                 if used is not None:
                     todo.append(used.body)
     return names
-
-
-def _targets(node: ast.Node) -> Iterator[ast.Ident]:
-    match node:
-        case ast.SetStmt(target=target) | ast.CostRecordStmt(target=target):
-            yield target
-        case ast.ChooseStmt(var=target):
-            yield target
-        case ast.HoldStmt(bindings=bindings) | ast.AdmissionStmt(bindings=bindings):
-            yield from (binding.target for binding in bindings)
