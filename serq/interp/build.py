@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from serq.interp import claims
@@ -29,7 +30,8 @@ from serq.interp.expr import (
 from serq.interp.faults import walk
 from serq.interp.flow import FlowSystem, SharedStage
 from serq.interp.machine import Machine
-from serq.interp.pool import Pool
+from serq.interp.memory import amount
+from serq.interp.pool import Entry, Pool
 from serq.interp.stage import DelayStage, FifoStage, PsStage, Stage
 from serq.interp.stats import GaugeTrack, Samples
 from serq.ir import nodes as ir
@@ -42,6 +44,7 @@ def build(program: ir.Program, source_map: Any = None, recorder: Any = None) -> 
     """A machine in its initial state, before anything has arrived."""
     machine = Machine(program, source_map, recorder)
     machine.library.names["RNG"] = machine.streams.machine()
+    machine.library.names["RNG_EVICT"] = machine.streams.eviction()
     kept = {
         node.observe
         for claim in program.claims
@@ -220,6 +223,27 @@ def _finish_pools(machine: Machine) -> None:
             engine.queues.append(made)
         if pool.spill is not None:
             made.freezes = True
+            made.spill = _spill(machine, made, pool.spill)
+
+
+def _spill(machine: Machine, pool: Pool, spill: ir.Spill) -> Callable[[Entry, float], None]:
+    """What happens to units evicted from the pool: a job on the link, and the tier caches them."""
+    work_of = compile_value(machine.library, EVICT, spill.work)
+    when = compile_value(machine.library, EVICT, spill.when)
+    tier, link = machine.pools[spill.to], machine.stages[spill.via]
+
+    def write(entry: Entry, units: float) -> None:
+        part = Entry(entry.session, units, entry.last, entry.number, entry.frozen)
+        part.live = entry.live
+        if when(part) == 0.0:
+            return
+        work = amount(work_of(part), f"the work of a spill of pool `{pool.name}`")
+        pool.spills += 1
+        if work > 0.0:
+            link.submit(machine.carrier(), work)
+        tier.receive(entry, units, machine.now)
+
+    return write
 
 
 def _make_claim(machine: Machine, claim: ir.Claim) -> None:

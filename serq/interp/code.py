@@ -115,6 +115,7 @@ class Code:
                 self._block(*task)
         machine = self.machine
         self._add(machine.end_of_session, None)
+        self.nothing = self._add(_stop, None)
 
     def _block(self, block: int, start: int) -> None:
         """Emits statements from ``start`` on until one with blocks of its own, then queues work."""
@@ -540,6 +541,10 @@ def outside(what: str, pool: Pool) -> Fault:
         "it was released before",
         f"`{what}` stands before the `release`",
     )
+
+
+def _stop(_: Session) -> int:
+    return -1
 
 
 def _jump_to(target: int) -> Instruction:

@@ -597,13 +597,13 @@ class Engine(Stage):
                     alloc.hold.moved = True
             if job.decoding:
                 client.token(job.session, self, now)
-            if not job.left > 0.0:  # what rounding has left of fractional tokens is no work
+            if not job.left > SLACK:  # what rounding has left of fractional tokens is no work
                 done = True
         self.batch = []
         if done:
             rest = []
             for job in self.jobs:
-                if job.left > 0.0:
+                if job.left > SLACK:
                     rest.append(job)
                     continue
                 self.n -= 1

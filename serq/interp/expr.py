@@ -67,7 +67,7 @@ SELECT = Scope("s", "s.attrs", "RNG", "s", _NOW | {Ctx.WAITED: "(M.now - s.joine
 EVICT = Scope(
     "e",
     "e.attrs()",
-    "RNG",
+    "RNG_EVICT",
     "e.viewer()",
     _NOW
     | {

@@ -419,6 +419,10 @@ class Machine:
             self.memory.withdraw(parent)
             self.finish_session(parent)
 
+    def carrier(self) -> Session:
+        """Whom a stage serves for a spill: nobody who goes on afterwards."""
+        return Session(-1, [], self.code.nothing)
+
     def fork(self, s: Session, pc: int) -> None:
         """A leg of the session starts: a copy of its attributes, holds and draws of its own."""
         leg = Session(s.serial, list(s.attrs), pc)

@@ -57,7 +57,9 @@ class Pool(Timed):
     """One pool. ``used`` are allocated units, ``cached`` those of all cache entries."""
 
     __slots__ = (
-        "admissions", "admit_via", "allocs",
+        "admissions",
+        "admit_via",
+        "allocs",
         "area_cached",
         "area_holders",
         "area_queue",
@@ -72,8 +74,8 @@ class Pool(Timed):
         "freezes",
         "growers",
         "holders",
-        "line",
         "index",
+        "line",
         "memory_of",
         "mine",
         "name",
@@ -222,11 +224,11 @@ class Pool(Timed):
         self.evicted_units += cut
         self.cached -= cut
         entry.size -= cut
+        if self.spill is not None:
+            self.spill(entry, cut)
         if entry.size <= SLACK:
             self.evicted_entries += 1
             self.forget(entry)
-        if self.spill is not None:
-            self.spill(entry, cut)
 
     def forget(self, entry: Entry) -> None:
         """Take an entry out of the cache's order; its units are the caller's business."""
@@ -263,6 +265,30 @@ class Pool(Timed):
         self.next_release += 1
         self.entries[entry.number] = entry
         self.mine[session] = entry
+        self.cached += units
+
+    def receive(self, entry: Entry, units: float, now: float) -> None:
+        """Units evicted from another pool are cached here, as what they were there.
+
+        A live prefix joins the session's own here, if it has any; a dead one stays dead. What is
+        cached here may then pass the capacity, until the next time room is made.
+        """
+        self.catch_up()
+        self.make_room(0.0)
+        session = entry.session
+        old = self.mine.get(session) if entry.live else None
+        total = units
+        if old is not None:
+            total += old.size
+            self.forget(old)
+        frozen = list(session.attrs) if self.freezes else None
+        made = Entry(session, total, now, self.next_release, frozen)
+        self.next_release += 1
+        self.entries[made.number] = made
+        if entry.live:
+            self.mine[session] = made
+        else:
+            made.live = False
         self.cached += units
 
     def drop(self, session: Session) -> None:

@@ -34,6 +34,7 @@ KIND_STATEMENTS = 2
 KIND_LEG = 3
 
 _MACHINE = 0x5851F42D4C957F2D
+_EVICTION = 0x2545F4914F6CDD1D
 _TRACE = 0x6A09E667F3BCC908
 
 _LANES = 256
@@ -245,8 +246,12 @@ class Streams:
         return seeded(self.seed)
 
     def machine(self) -> Stream:
-        """The scheduler's stream: eviction keys, spills, costs, budgets, capacities."""
+        """The scheduler's stream: costs, budgets, capacities."""
         return seeded(self.seed ^ _MACHINE)
+
+    def eviction(self) -> Stream:
+        """The stream of eviction keys and spills."""
+        return seeded(self.seed ^ _EVICTION)
 
     def trace(self, count: int) -> Callable[[], int]:
         """A function that draws the next index 0 … count − 1 of an unordered trace."""
