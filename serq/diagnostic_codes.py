@@ -55,7 +55,6 @@ CODES |= {
     "binding-reads-state": "A hold's body reads a binding that reads the deployment's state.",
     "builtin-name": "A declaration or a binding has the name of a built-in attribute.",
     "cache-last": "A request's `cache` is not its last item.",
-    "call-in-entry": "An entry or a request calls an engine's request.",
     "call-in-session": "The client's session calls an entry or a request.",
     "cap-arithmetic": "`inf` stands inside the arithmetic of an `each at most`.",
     "cap-could-be-zero": "An `each at most` could give a run no tokens.",

@@ -93,9 +93,10 @@ class Expressions:
         closure = reference.index
         assert closure is not None
         family = reference.family
-        constant = self.constants.quiet(closure.expr, closure.scope, written=True)
+        linked = self.value(closure)  # also where it is a constant: every name in it is one
+        constant = self.constants.quiet(closure.expr, closure.scope)
         if constant is None:
-            return self.value(closure)
+            return linked
         if not (0 <= constant < family.count and constant == int(constant)):
             self.faults.error(
                 "index-out-of-range",

@@ -253,8 +253,7 @@ class Schedules:
         exclusive = [s for s in _flat(body) if isinstance(s, ast.ExclusivePrefillItem)]
         if exclusive:
             return self._exclusive(engine, body, exclusive[0]), None
-        first_two = tuple(body[:2])
-        advance, admit = first_two if len(first_two) == 2 else (None, None)
+        advance, admit = body if len(body) == 2 else (None, None)
         if (
             isinstance(advance, ast.Advance)
             and isinstance(admit, ast.Admit)

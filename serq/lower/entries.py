@@ -234,7 +234,14 @@ class Entries:
         frames = where.scope.frames if frame is None else (*where.scope.frames, frame)
         scope = Scope(None, names, False, frames, place)
         inside = replace(
-            where, block="entry", scope=scope, held=False, forked=False, rules=rules, queue=queue
+            where,
+            block="entry",
+            scope=scope,
+            held=False,
+            forked=False,
+            rules=rules,
+            queue=queue,
+            engine=None,
         )
         self.statements.block(entry.item.body, inside, out)
 

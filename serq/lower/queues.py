@@ -451,8 +451,8 @@ class QueueDeclarations:
 
     def _posted(self, item: ast.RelationDecl, poster: Queue, value: float | None) -> None:
         """The wait before each copy is the poster's: one latency per poster."""
-        posts = [r for r in self.tables.relations if r.poster is poster]
-        if posts and (value is not None or posts[0].latency is not None):
+        posts = [r for r in self.tables.relations if r.poster is poster and r.latency is not None]
+        if posts and value is not None:
             self.faults.error(
                 "declared-twice",
                 f"`{poster.name}` waits before the copies of one relation already",

@@ -31,6 +31,7 @@ class Requests:
         self.tables = statements.tables
         self.faults = statements.faults
         self.called: set[str] = set()
+        self.expanding: list[Engine] = []
         self.owners: dict[str, Engine] = {}
         for engine in self.tables.engines.values():
             self._takings(engine)
@@ -120,10 +121,10 @@ class Requests:
                 where,
             )
             return
-        if where.block != "server" and where.rules is not None:
+        if engine in self.expanding:
             self.statements.refuse(
-                "call-in-entry",
-                f"`{engine.name} (…)` is called by the server, not by an entry or a request",
+                "entries-in-a-cycle",
+                f"the request of `{engine.name}` calls itself",
                 s.span,
                 where,
             )
@@ -135,7 +136,9 @@ class Requests:
             return
         self.called.add(engine.name)
         frame = Frame(f"the request of `{engine.name}` is called here", s.span)
+        self.expanding.append(engine)
         self._expand(engine, request, names, frame, where, out)
+        self.expanding.pop()
 
     def check_uncalled(self) -> Block:
         """The requests that nothing calls, expanded so that their faults show."""
@@ -146,7 +149,9 @@ class Requests:
             if request is None or engine.name in self.called or engine.stage.family:
                 continue
             names: dict[str, Local] = {p.name: IndexValue(1.0) for p in request.params}
+            self.expanding.append(engine)
             self._expand(engine, request, names, None, where, out)
+            self.expanding.pop()
         return out
 
     def _expand(
@@ -179,6 +184,7 @@ class Requests:
             held=False,
             forked=False,
             rules=rules,
+            queue=None,
             engine=engine,
         )
         before, admission, after, cache = self._parts(engine, request, inside)

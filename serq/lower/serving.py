@@ -100,7 +100,7 @@ class Serving:
         if relation is not None:
             poster = relation.poster
             wait = poster.nic_latency
-            if wait is not None:
+            if wait is not None and relation.latency is not None:
                 member = stages[0] if poster is relation.source else stages[1]
                 self._wait(wait, member.index, head, where, out)
             return
