@@ -12,10 +12,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from serq.fuzz.case import RandomProgram
-from serq.fuzz.programs import Writer, indent
+from serq.fuzz.programs import ProgramWriter
+from serq.fuzz.writer import indent
 
 
-class StationWriter(Writer):
+class StationWriter(ProgramWriter):
     """Draws one program of stations."""
 
     def write(self) -> RandomProgram:

@@ -1,1 +1,18 @@
-"""The comparisons that random programs are put to, one module each."""
+"""The comparisons that random cases are put to, one module each."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from serq.fuzz.target import Target
+from serq.fuzz.targets import reference
+
+
+def _target(name: str, module: ModuleType) -> Target:
+    assert module.__doc__ is not None
+    about = " ".join(module.__doc__.split("\n\n")[0].split())
+    return Target(name, about, module.cases, module.check, module.missing, module.files)
+
+
+TARGETS = {name: _target(name, module) for name, module in {"reference": reference}.items()}
+"""Every target by name; its sentence is its module's."""

@@ -33,7 +33,7 @@ def check(case: RandomProgram) -> Verdict:
     """Compile and run the program on both sides."""
     theirs: str | reference.Refused
     try:
-        theirs = reference.compile(case.text, timeout=TIMEOUT, **case.settings())
+        theirs = reference.compile(case.text, timeout=TIMEOUT, **case.keywords())
     except reference.Refused as error:
         theirs = error
     except reference.Crashed as error:
@@ -80,3 +80,8 @@ def check_runs(program: ir.Program, text: str) -> Verdict:
 
 def _first(error: reference.Refused) -> str:
     return (str(error).splitlines() or [""])[0]
+
+
+def files(case: RandomProgram) -> dict[str, str]:
+    """The case as a file."""
+    return {"program.sq": case.file_text()}

@@ -1,0 +1,27 @@
+"""A target: what random cases are put to, and how a found case is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy
+
+from serq.fuzz.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Target:
+    """One comparison.
+
+    ``cases`` is the strategy, ``check`` judges one case, ``missing`` says why the target cannot
+    run here (None when it can), ``files`` gives a case's files by name.
+    """
+
+    name: str
+    about: str
+    cases: Callable[[], SearchStrategy[Any]]
+    check: Callable[[Any], Verdict]
+    missing: Callable[[], str | None]
+    files: Callable[[Any], Mapping[str, str]]
