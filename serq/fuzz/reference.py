@@ -152,7 +152,7 @@ atexit.register(_process.stop)
 
 
 def _program(source: str | None, path: Any, ir: str | None, settings: dict[str, Any]) -> Any:
-    given = {"source": source, "path": None if path is None else os.fspath(path), "ir": ir}
+    given = {"source": source, "path": None if path is None else os.path.abspath(path), "ir": ir}
     return {**{name: value for name, value in given.items() if value is not None}, **settings}
 
 
@@ -207,7 +207,7 @@ def samples(
 
 def trace(path: Any) -> list[list[list[float]]]:
     """The sessions of a trace file as lists of [new, out, think, forced]."""
-    result = _process.call("trace", {"path": os.fspath(path)}, TIMEOUT)
+    result = _process.call("trace", {"path": os.path.abspath(path)}, TIMEOUT)
     assert isinstance(result, list)
     return result
 
