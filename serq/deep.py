@@ -15,8 +15,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-STACK_BYTES = 512 * 1024 * 1024
-"""Reserved, not used: pages are only touched as deep as a program really is."""
+STACK_BYTES = tuple(size << 20 for size in (512, 128, 32))
+"""Reserved, not used: pages are only touched as deep as a program really is. Where the system
+does not give the first, the next is tried."""
 
 RECURSION_LIMIT = 400_000
 
@@ -43,13 +44,28 @@ def run_deep(work: Callable[[], T]) -> T:
 
     with _lock:  # the stack size is a setting of the process, read when a thread starts
         sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
-        before = threading.stack_size(STACK_BYTES)
+        before = threading.stack_size()
         try:
-            thread = threading.Thread(target=body, name="serq-deep")
-            thread.start()
+            thread = _started(body)
         finally:
             threading.stack_size(before)
     thread.join()
     if failure:
         raise failure[0]
     return result[0]
+
+
+def _started(body: Callable[[], None]) -> threading.Thread:
+    """A running thread with the largest stack that the system gives."""
+    for size in STACK_BYTES:
+        threading.stack_size(size)
+        # A daemon, so that Ctrl-C in the thread that waits ends the program at once.
+        thread = threading.Thread(target=body, name="serq-deep", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if size == STACK_BYTES[-1]:
+                raise
+        else:
+            return thread
+    raise AssertionError("STACK_BYTES is not empty")

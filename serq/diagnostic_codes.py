@@ -127,6 +127,7 @@ CODES |= {
     "record-fields": "A cost record has other fields here than at its first declaration.",
     "record-index": "A field of a cost record has an index.",
     "recursive-definition": "A definition uses itself.",
+    "relation-other-source": "A reader's entry takes the KV from another queue than its source.",
     "relation-self": "A queue reads the KV from itself.",
     "relation-without-nic": "A queue of a relation has no `nic`.",
     "request-names": "A request's own name is set or read by another part of the program.",

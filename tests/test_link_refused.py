@@ -687,6 +687,55 @@ QUEUES = [
     ),
 ]
 
+MORE_QUEUES = [
+    (
+        queues(
+            SOURCE + SOURCE.replace("P", "Q") + READER + "D pull Q share maxmin;",
+            server="P.prefill (n); Q.prefill (n);",
+        ),
+        "relation-other-source",
+        "D pull Q share maxmin",
+    ),
+    (
+        queues(
+            SOURCE
+            + SOURCE.replace("P", "Q")
+            + "queue D : decode { serve fifo; decode (x) from P { release P; run (cost(D, 1)); }"
+            " decode (x) from Q { release Q; run (cost(D, 1)); } }",
+            server="P.prefill (n);",
+        ),
+        "declared-twice",
+        "decode",
+    ),
+    (
+        entry("hold kv (cost(kv, 1)) at admission (kv = prompt) { run (cost(P, 1)); }"),
+        "name-collision",
+        "kv",
+    ),
+    (
+        queues(
+            SOURCE
+            + READER
+            + READER.replace("D", "E")
+            + "D pull P share maxmin; E pull P share bottleneck;",
+            server="P.prefill (n); D.decode (n) from P; P.prefill (n); E.decode (n) from P;",
+        ),
+        "shares-differ",
+        "E pull P share bottleneck",
+    ),
+    (
+        queues(
+            SOURCE
+            + READER
+            + READER.replace("D", "E")
+            + "P push D latency 1 share maxmin; P push E latency 1 share maxmin;",
+            server="P.prefill (n); D.decode (n) from P; P.prefill (n); E.decode (n) from P;",
+        ),
+        "declared-twice",
+        "P push E latency 1 share maxmin",
+    ),
+]
+
 STRICTER = [
     # language.md: a request sets no parameter, a binding of its admission included.
     (request("at admission { prompt = 1; }"), "sets-parameter", "prompt"),
@@ -713,7 +762,7 @@ STRICTER = [
 
 TABLE = [
     *NAMES, *COLLISIONS, *CONSTANTS, *DEFINITIONS, *SIDES, *ADMISSION, *SERVING, *ENGINES,
-    *REQUESTS, *QUEUES,
+    *REQUESTS, *QUEUES, *MORE_QUEUES,
 ]  # fmt: skip
 
 

@@ -204,10 +204,11 @@ class Names:
                 self._attribute(name, wording, span, known)
         for queue, local in self.locals.items():
             for name, (kind, place) in local.items():
-                if name in tables.attributes:
-                    other = f"{WORDING[kind]} of queue `{queue}`"
-                    ident = ast.Ident(tables.attributes[name], name)
-                    self._collide(ident, "an attribute the program sets", other, place)
+                other = f"{WORDING[kind]} of queue `{queue}`"
+                for group, wording in groups[:2]:
+                    if name in group:
+                        ident = ast.Ident(group[name], name)
+                        self._collide(ident, wording, other, place)
 
     def _attribute(
         self, name: str, wording: str, span: Span, known: dict[str, tuple[str, Span]]

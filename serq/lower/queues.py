@@ -364,8 +364,8 @@ class QueueDeclarations:
         source = None if item.source is None else self._source(item.source)
         entry = Entry(verb, item, queue, source, len(self.faults.errors) > faults)
         for other in queue.entries:
-            if (other.verb, other.source_name) == (verb, entry.source_name):
-                after = "" if entry.source_name is None else f" from {entry.source_name}"
+            if (other.verb, other.source_name is None) == (verb, entry.source_name is None):
+                after = "" if entry.source_name is None else " … from"
                 self.faults.error(
                     "declared-twice",
                     f"queue `{queue.name}` has the entry `{verb}{after}` twice",
@@ -441,6 +441,16 @@ class QueueDeclarations:
                     " has one source",
                     item.span,
                     notes=(("the first relation is here", known.span),),
+                )
+                return
+        for entry in reader.entries:
+            if entry.source is not None and entry.source is not source:
+                self.faults.error(
+                    "relation-other-source",
+                    f"`{reader.name}` reads the KV from `{source.name}`, and its entry takes it"
+                    f" from `{entry.source.name}`",
+                    item.span,
+                    notes=(("the entry is here", entry.item.span),),
                 )
                 return
         value = None if item.latency is None else self._latency(item.latency)
