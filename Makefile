@@ -15,12 +15,20 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 run: setup
-	$(BIN)/serq run examples/single-turn/mg1.sq --horizon 3000
+	$(BIN)/serq run examples/multi-turn/vllm.sq --horizon 600
+	$(BIN)/serq prove
 
 test: setup
-	$(BIN)/ruff check serq tests
+	$(BIN)/ruff check serq tests bench tools
+	$(BIN)/ruff format --check serq tests bench tools
 	$(BIN)/mypy
+	$(BIN)/serq fmt --check $$(find examples -name '*.sq')
+	$(BIN)/serq prove
+	$(BIN)/serq oracle --setup
 	$(BIN)/pytest -n 2 --dist loadfile
 
+fuzz: setup
+	$(BIN)/serq fuzz --seconds 600
+
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .lake build dist
