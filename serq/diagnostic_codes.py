@@ -295,6 +295,7 @@ CODES |= {
     "lean-platform": "The registry Lean does not run on this kind of machine.",
     "lean-setting": "The environment variable SERQ_LEAN has a value that means nothing.",
     "no-claims": "The program to prove claims nothing.",
+    "not-a-checkout": "Generated files can only be written in a checkout.",
     "oracle-answer": "A recorded answer of vLLM's scheduler is missing or not readable.",
     "oracle-driver": "The process that drives vLLM's scheduler failed.",
     "oracle-files": "The oracle's scenarios and driver are not part of this installation.",

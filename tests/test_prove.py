@@ -428,3 +428,15 @@ def test_committed_files_are_what_is_generated() -> None:
     made = generate.library(ROOT)
     assert made.problems == ()
     assert made.differing(ROOT) == []
+
+
+def test_an_installed_library_is_not_written(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside a checkout the files are compared like everywhere, and --update is refused."""
+    package = LeanPackage(library.root, library.root / "lean", in_tree=False)
+    monkeypatch.setattr("serq.cli.prove.lean_package", lambda: package)
+    assert library.prove().exit_code == 0
+    done = library.prove("--update")
+    assert done.exit_code == 1
+    assert "not-a-checkout" in done.stderr

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from serq.diagnostics import SerqError
-from serq.interp import run
+from serq.interp.build import build
+from serq.interp.results import report as report_of
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
 from serq.leangen.fragment import Executable
@@ -45,6 +46,16 @@ class StepTrace:
     steps: tuple[Step, ...]
     observations: dict[tuple[str, int], tuple[Sample, ...]] = field(default_factory=dict)
     ended: int | None = None
+    end: End | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The final state: preemptions and rejections in all, each pool's used and cached units."""
+
+    preemptions: int
+    rejected: int
+    pools: tuple[tuple[Number, Number], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,9 @@ class Difference:
 def interpreted(program: ir.Program) -> StepTrace:
     """The interpreter's step trace. Raises `SerqError` where the run ends with an error."""
     follower = Follower()
-    report = run(program, record=follower)
+    machine = build(program, None, follower)
+    machine.run()
+    report = report_of(machine)
     caps = [p.cap for p in program.pools]
     steps = tuple(
         Step(
@@ -79,7 +92,12 @@ def interpreted(program: ir.Program) -> StepTrace:
         rows = zip(observed.sessions, observed.times, observed.samples, strict=True)
         for session, time, value in rows:
             seen.setdefault((name, int(session)), []).append((_number(time), _number(value)))
-    return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, report.ended)
+    end = End(
+        preemptions=sum(p.preemptions for p in report.pools),
+        rejected=sum(p.rejected for p in report.pools),
+        pools=tuple((_number(p.used), _number(p.cached)) for p in machine.pools),
+    )
+    return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, report.ended, end)
 
 
 def _number(value: Any) -> Number:
@@ -95,7 +113,7 @@ def executed(
     Raises `SerqError` (``lean-exec``) when it does not answer every line, refuses a program or
     runs out of fuel.
     """
-    lines = [_one_line(to_json(normal_form(program, made))) for program, made in cases]
+    lines = [line_of(program, made) for program, made in cases]
     if not lines:
         return []
     main = package.source / f"{EXEC_MAIN}.lean"
@@ -107,14 +125,16 @@ def executed(
             f"serq-exec answered {len(answers)} of {len(lines)} programs "
             f"and ended with status {done.returncode}: {done.stderr.strip()[-300:]}",
         )
-    return [_trace_of(json.loads(answer), i) for i, answer in enumerate(answers)]
+    return [trace_of(json.loads(answer), i) for i, answer in enumerate(answers)]
 
 
-def _one_line(text: str) -> str:
-    return json.dumps(json.loads(text))
+def line_of(program: ir.Program, made: Executable) -> str:
+    """The line that asks ``serq-exec`` to run a translated program."""
+    return json.dumps(json.loads(to_json(normal_form(program, made))))
 
 
-def _trace_of(answer: dict[str, Any], number: int) -> StepTrace:
+def trace_of(answer: dict[str, Any], number: int = 0) -> StepTrace:
+    """The step trace in an answer of ``serq-exec``. Raises `SerqError` (``lean-exec``)."""
     for key in ("outside", "error"):
         if key in answer:
             raise SerqError.of("lean-exec", f"serq-exec refuses program {number}: {answer[key]}")
@@ -133,11 +153,13 @@ def _trace_of(answer: dict[str, Any], number: int) -> StepTrace:
     seen: dict[tuple[str, int], list[Sample]] = {}
     for name, session, time, value in answer["observations"]:
         seen.setdefault((name, session), []).append((time, value))
-    return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, answer["ended"])
+    pools = tuple((used, cached) for used, cached in answer["pools"])
+    end = End(answer["preemptions"], answer["rejected"], pools)
+    return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, answer["ended"], end)
 
 
 def first_difference(ours: StepTrace, lean: StepTrace) -> Difference | None:
-    """The first step, then the first observation, that differs."""
+    """The first step that differs, else the first observation, else what is left at the end."""
     for number, (a, b) in enumerate(zip(ours.steps, lean.steps, strict=False)):
         if a != b:
             return _in_step(number, a, b)
@@ -154,6 +176,8 @@ def first_difference(ours: StepTrace, lean: StepTrace) -> Difference | None:
                 return Difference(f"observation `{key[0]}` {i} of session {key[1]}", x, y)
     if ours.ended != lean.ended:
         return Difference("ended sessions", ours.ended, lean.ended)
+    if ours.end != lean.end:
+        return Difference("the final state", ours.end, lean.end)
     return None
 
 

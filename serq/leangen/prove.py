@@ -185,7 +185,7 @@ def prove(request: Request, reporter: Reporter) -> Outcome:
     started = time.monotonic()
     outcome = Outcome()
     package = request.package
-    generation = _generate(request, outcome) if package.in_tree else None
+    generation = _generate(request, outcome)
     lean = ensure_lean(reporter, package=package, offline=request.offline)
     outcome.kind, outcome.lean = lean.kind, lean.version()
     outcome.problems += unreached(package)
@@ -200,8 +200,7 @@ def prove(request: Request, reporter: Reporter) -> Outcome:
         for t in outcome.theorems
         if not t.ok
     ]
-    if generation is not None:
-        outcome.claims = claim_rows(generation, outcome, request.only)
+    outcome.claims = claim_rows(generation, outcome, request.only)
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -209,6 +208,12 @@ def prove(request: Request, reporter: Reporter) -> Outcome:
 def _generate(request: Request, outcome: Outcome) -> Generation:
     generation = library(request.package.root)
     outcome.problems += generation.problems
+    if request.update and not request.package.in_tree:
+        raise SerqError.of(
+            "not-a-checkout",
+            "--update writes the generated files of a checkout; this is an installed serQ",
+            help="run it in a checkout installed with `pip install --editable .`",
+        )
     if request.update:
         outcome.written = generation.write(request.package.root)
     for path, how in generation.differing(request.package.root):
@@ -248,7 +253,7 @@ def unreached(package: LeanPackage) -> list[str]:
 _THEOREM = re.compile(r"^\s*(?:private\s+|protected\s+)?(?:theorem|lemma|def|example)\s+(\S+)")
 
 
-def faults(result: BuildResult, generation: Generation | None, root: Path) -> Iterable[Fault]:
+def faults(result: BuildResult, generation: Generation, root: Path) -> Iterable[Fault]:
     """The build's errors and its `sorry`s with the program constructs behind them.
 
     ``root`` is the directory with the ``lean`` that was compiled.
@@ -270,13 +275,11 @@ def is_sorry(message: Message) -> bool:
 def _fault(
     message: Message,
     module: ModuleResult,
-    generation: Generation | None,
+    generation: Generation,
     root: Path,
 ) -> Fault:
     file = "lean/" + message.file.removeprefix("lean/")
     shown = Message(Level.ERROR, file, message.line, message.column, message.text)
-    if generation is None:
-        return Fault(shown)
     origin = generation.origin(file, message.line)
     if origin is not None:
         return Fault(shown, origin.what, origin.claim)
