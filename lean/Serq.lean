@@ -9,6 +9,7 @@ import Serq.Thm.Fill
 import Serq.Thm.ServeBatch
 import Serq.Thm.Blocks
 import Serq.Thm.Work
+import Serq.Thm.Memory
 import Serq.Oracle
 import Serq.Claims
 import Serq.ClaimsProved

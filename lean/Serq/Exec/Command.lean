@@ -70,10 +70,10 @@ def choose (env : Env) (slot n : Nat) (keys : List Expr) : Nat :=
   chooseFrom env slot keys (n - 1) 1 0
     (keysOf { env with attrs := Arr.put env.attrs slot 0 } keys)
 
-/-- A hold without its allocations on pool `p`. -/
+/-- A hold without its allocation on pool `p`. -/
 def withoutPool (p : Nat) : List Alloc → List Alloc
   | [] => []
-  | a :: as => if a.pool = p then withoutPool p as else a :: withoutPool p as
+  | a :: as => if a.pool = p then as else a :: withoutPool p as
 
 /-- A stack whose innermost hold on `p` holds it no longer. -/
 def dropInnermost (p : Nat) : List Frame → List Frame

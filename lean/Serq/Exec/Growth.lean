@@ -23,10 +23,21 @@ def addUnits (m : Machine) (i p need : Nat) : Machine :=
   m.modSess i fun s =>
     { s with stack := modInnermost p (fun a => { a with units := a.units + need }) s.stack }
 
-/-- Session `i`'s innermost hold on `p` has computed `t` more units. -/
-def advance (m : Machine) (i p t : Nat) : Machine :=
+/-- Session `i`'s innermost hold on `p` reaches position `x`. -/
+def moveTo (m : Machine) (i p x : Nat) : Machine :=
   m.modSess i fun s =>
-    { s with stack := modInnermost p (fun a => { a with pos := a.pos + t }) s.stack }
+    { s with stack := modInnermost p (fun a => { a with pos := x }) s.stack }
+
+/-- The tokens that a batch gives session `i`'s run growing `p`. -/
+def grownBy (i p : Nat) : List Entry → Nat
+  | [] => 0
+  | e :: es => if e.owner = i ∧ e.growing = some p then e.tokens + grownBy i p es else grownBy i p es
+
+/-- How far session `i`'s innermost hold on `p` has computed, without the running batch. -/
+def computedPos (m : Machine) (i p : Nat) : Nat :=
+  match innermost p (m.at_ i).stack with
+  | none => 0
+  | some a => a.pos - grownBy i p m.plan.batch
 
 /-- What the preemption keys of pool `p` read of a candidate; `place` is its place among the
 candidates in admission order. -/
@@ -36,9 +47,7 @@ def victimEnv (D : Deployment) (m : Machine) (p place : Nat) (j : Job) : Env whe
     | .Now => m.now
     | .Decoding => bit (j.mode = .Decode)
     | .Admission => place
-    | .Position => match innermost p (m.at_ j.owner).stack with
-      | none => 0
-      | some a => a.pos
+    | .Position => computedPos m j.owner p
     | _ => 0
   pool := m.poolQuery D j.owner
   stage := m.stageQuery D 0
@@ -86,7 +95,7 @@ def tokensOf (i : Nat) : List Entry → Nat
 /-- Session `i` is unwound to its innermost hold on `p`, which it will execute again: every hold on
 the way is released with its position cached. -/
 def unwind (D : Deployment) (p i : Nat) : List Frame → Machine → Machine
-  | [], m => m
+  | [], m => m.modSess i fun s => { s with stack := [] }
   | .seq _ :: st, m => unwind D p i st m
   | .hold r _ :: st, m =>
     let m := releaseHold D i r true m
@@ -94,22 +103,21 @@ def unwind (D : Deployment) (p i : Nat) : List Frame → Machine → Machine
     | none => unwind D p i st m
     | some _ => m.modSess i fun s => { s with prog := r.stmt, stack := st }
 
+/-- The plan without session `i`, whose tokens return to the budget. -/
+def withoutVictim (i : Nat) (plan : Plan) : Plan :=
+  { plan with
+    batch := removeEntry i plan.batch
+    left := plan.left + tokensOf i plan.batch
+    victims := plan.victims ++ [i]
+    preempts := plan.preempts + 1 }
+
 /-- Session `i`, a resident that holds `p`, is preempted. `computed` tells the hold how far it was;
 tokens that this iteration had given it return to the budget, and it has not computed them. -/
 def preempt (D : Deployment) (p i : Nat) (m : Machine) : Machine :=
-  let s := m.at_ i
-  let pos := match innermost p s.stack with
-    | none => 0
-    | some a => a.pos
-  let m := m.setAttr i D.slotComputed pos
-  let m := { m with
-    jobs := removeJob i m.jobs
-    plan := { m.plan with
-      batch := removeEntry i m.plan.batch
-      left := m.plan.left + tokensOf i m.plan.batch
-      victims := m.plan.victims ++ [i]
-      preempts := m.plan.preempts + 1 } }
-  enqueue D (unwind D p i s.stack m) i (!(D.pool p).tail)
+  let x := computedPos m i p
+  let m := moveTo (m.setAttr i D.slotComputed x) i p x
+  let m := { m with jobs := removeJob i m.jobs, plan := withoutVictim i m.plan }
+  enqueue D (unwind D p i (m.at_ i).stack m) i (!(D.pool p).tail)
 
 /-- Session `i` grows its innermost hold on `p` by `need` units. While there is no room somebody is
 preempted. The second part tells whether it has grown: not when nobody can be preempted, or when it

@@ -76,8 +76,8 @@ def attn2Of (mode : Mode) (t x : Nat) : Nat :=
   | .Prefill => t * (2 * x - t)
   | _ => 0
 
-/-- Gives one resident `t` tokens; a growing one first gets the units for the position that it will
-reach. The second part is false when the iteration's serving ends with it. -/
+/-- Gives one resident `t` tokens; a growing one first gets the units for the position `x` that it
+reaches. The second part is false when the iteration's serving ends with it. -/
 def giveTokens (D : Deployment) (j : Job) (t : Nat) (m : Machine) : Machine × Bool :=
   match j.growing with
   | none => (schedule D m j t (attn2Of j.mode t t), true)
@@ -85,9 +85,9 @@ def giveTokens (D : Deployment) (j : Job) (t : Nat) (m : Machine) : Machine × B
     | none => (m, true)
     | some a =>
       let x := a.pos + t
-      if x ≤ a.units then (schedule D m j t (attn2Of j.mode t x), true)
+      if x ≤ a.units then (schedule D (moveTo m j.owner p x) j t (attn2Of j.mode t x), true)
       else match grow D p j.owner (roundUp (D.pool p).block x - a.units) (m.jobs.length + 1) m with
-        | (m', true) => (schedule D m' j t (attn2Of j.mode t x), true)
+        | (m', true) => (schedule D (moveTo m' j.owner p x) j t (attn2Of j.mode t x), true)
         | (m', false) => (m', false)
 
 /-- The tokens for a resident: what it wants, or what is left of the budget. -/
@@ -278,16 +278,8 @@ def unfinished : List Job → List Job
   | [] => []
   | j :: js => if j.left = 0 then unfinished js else j :: unfinished js
 
-/-- The tokens of an entry of the batch are computed. -/
-def advanceEntry (m : Machine) (e : Entry) : Machine :=
-  match e.growing with
-  | none => m
-  | some p => advance m e.owner p e.tokens
-
-/-- What an entry of the batch does as the iteration ends: its tokens are computed, and if its run ends
-the session is ready. -/
-def applyEntry (m : Machine) (e : Entry) : Machine :=
-  if e.ends then wake (advanceEntry m e) e.owner else advanceEntry m e
+/-- A session whose run ends with the batch is ready. -/
+def applyEntry (m : Machine) (e : Entry) : Machine := if e.ends then wake m e.owner else m
 
 /-- The batch takes effect, in serving order. -/
 def applyEntries : List Entry → Machine → Machine

@@ -9,8 +9,9 @@ starts) and the `plan` of the iteration that is being built or run.
 
 namespace Serq
 
-/-- What a hold has taken from one pool: the units, and the computed position (the consumed prefix
-until a growing run advances it, at the end of each iteration). -/
+/-- What a hold has taken from one pool: the units, and the position (the consumed prefix until a
+growing run advances it). While an iteration runs the position already counts the tokens that the
+iteration gives; a preemption takes them back. -/
 structure Alloc where
   pool : Nat
   units : Nat

@@ -440,7 +440,7 @@ theorem frameOk_modInnermost (p : Nat) (f : Alloc → Alloc) {st : List Frame}
 theorem BlocksOk.unwind {m : Machine} (h : BlocksOk G m) (D : Deployment) (p i : Nat)
     {st : List Frame} (hst : ∀ f ∈ st, FrameOk G f) : BlocksOk G (unwind D p i st m) := by
   induction st generalizing m with
-  | nil => exact h
+  | nil => exact h.modSess i _ fun hs => ⟨hs.prog, by simp⟩
   | cons f st ih =>
     have hst' : ∀ g ∈ st, FrameOk G g := fun g hg => hst g (by simp [hg])
     cases f with
@@ -468,11 +468,15 @@ theorem BlocksOk.preempt {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : D
     (p i : Nat) : BlocksOk G (preempt D p i m) := by
   unfold Serq.preempt
   simp only
-  refine BlocksOk.enqueue hG (BlocksOk.unwind ?_ D p i (h.sess i).stack) D i _
-  have h1 : BlocksOk G (m.setAttr i D.slotComputed (match innermost p (m.at_ i).stack with
-      | none => 0
-      | some a => a.pos)) := h.modSess i _ fun hs => ⟨hs.prog, hs.stack⟩
-  exact ⟨h1.sess, fun j hj => h.jobs j (mem_removeJob hj)⟩
+  have h1 : BlocksOk G (moveTo (m.setAttr i D.slotComputed (computedPos m i p)) i p
+      (computedPos m i p)) :=
+    BlocksOk.modSess (h.modSess i _ fun hs => ⟨hs.prog, hs.stack⟩) i _
+      fun hs => ⟨hs.prog, frameOk_modInnermost p _ hs.stack⟩
+  have h2 : BlocksOk G { moveTo (m.setAttr i D.slotComputed (computedPos m i p)) i p
+      (computedPos m i p) with
+      jobs := removeJob i m.jobs, plan := withoutVictim i m.plan } :=
+    ⟨h1.sess, fun j hj => h.jobs j (mem_removeJob hj)⟩
+  exact BlocksOk.enqueue hG (BlocksOk.unwind h2 D p i (h2.sess i).stack) D i _
 
 theorem BlocksOk.grow {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (p i need fuel : Nat) : BlocksOk G (grow D p i need fuel m).1 := by
@@ -509,11 +513,15 @@ theorem BlocksOk.serveJob {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : 
           · next a _ =>
             simp only
             split
-            · exact h.of_eq rfl rfl
+            · exact BlocksOk.of_eq (h.modSess j.owner _
+                fun hs => ⟨hs.prog, frameOk_modInnermost p _ hs.stack⟩) rfl rfl
             · have hg := h.grow hG D p j.owner
                 (roundUp (D.pool p).block (a.pos + tokensFor cap j m) - a.units) (m.jobs.length + 1)
               split
-              · next m' heq => rw [heq] at hg; exact hg.of_eq rfl rfl
+              · next m' heq =>
+                rw [heq] at hg
+                exact BlocksOk.of_eq (hg.modSess j.owner _
+                  fun hs => ⟨hs.prog, frameOk_modInnermost p _ hs.stack⟩) rfl rfl
               · next m' heq => rw [heq] at hg; exact hg
 
 theorem BlocksOk.serveAll {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
@@ -589,15 +597,10 @@ theorem BlocksOk.applyEntries {m : Machine} (h : BlocksOk G m) (es : List Entry)
   | nil => exact h
   | cons e es ih =>
     refine ih ?_
-    have h1 : BlocksOk G (advanceEntry m e) := by
-      unfold advanceEntry
-      split
-      · exact h
-      · exact h.modSess _ _ fun hs => ⟨hs.prog, frameOk_modInnermost _ _ hs.stack⟩
     unfold applyEntry
     split
-    · exact h1.wake _
-    · exact h1
+    · exact h.wake _
+    · exact h
 
 theorem jobOk_unfinished {batch : List Entry} {js : List Job} (h : ∀ j ∈ js, JobOk G j) :
     ∀ j ∈ unfinished (applyBatch batch js), JobOk G j := by

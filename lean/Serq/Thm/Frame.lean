@@ -340,7 +340,7 @@ theorem sumTokens_removeEntry (i : Nat) (l : List Entry) :
 theorem same_unwind (D : Deployment) (p i : Nat) (st : List Frame) (m : Machine) :
     Same m (unwind D p i st m) := by
   induction st generalizing m with
-  | nil => exact Same.refl m
+  | nil => exact same_modSess m i _
   | cons f st ih =>
     cases f with
     | seq k => exact ih m
@@ -351,15 +351,23 @@ theorem same_unwind (D : Deployment) (p i : Nat) (st : List Frame) (m : Machine)
       · exact (same_releaseHold D i r true m).trans (ih _)
       · exact (same_releaseHold D i r true m).trans (same_modSess _ i _)
 
+theorem same_moveTo (m : Machine) (i p x : Nat) : Same m (moveTo m i p x) := same_modSess m i _
+
+/-- Without a victim's tokens the batch is smaller, and the budget has them again. -/
+theorem builds_withoutVictim (B : Nat) (m : Machine) (i : Nat) (l : List Job) :
+    Builds B m { m with jobs := l, plan := withoutVictim i m.plan } := by
+  refine ⟨⟨rfl, rfl, rfl, id, id⟩, fun h => ?_⟩
+  have := sumTokens_removeEntry i m.plan.batch
+  simp only [withoutVictim]
+  omega
+
 theorem builds_preempt (B : Nat) (D : Deployment) (p i : Nat) (m : Machine) :
     Builds B m (preempt D p i m) := by
   unfold preempt
   simp only
   refine Builds.trans ?_ (Same.builds B ((same_unwind D p i _ _).trans (same_enqueue D _ i _)))
-  refine ⟨⟨rfl, by simp [Machine.setAttr, Machine.modSess], rfl, id, id⟩, fun h => ?_⟩
-  have := sumTokens_removeEntry i m.plan.batch
-  simp only [Machine.setAttr, Machine.modSess] at *
-  omega
+  exact (((same_setAttr m i _ _).trans (same_moveTo _ i p _)).builds B).trans
+    (builds_withoutVictim B _ i _)
 
 theorem same_grown (D : Deployment) (p i need : Nat) (m : Machine) :
     Same m (addUnits (takeUnits (makeRoom D m p need) p need) i p need) :=
@@ -397,7 +405,7 @@ theorem left_grow (D : Deployment) (p i need fuel : Nat) (m : Machine) :
       unfold preempt
       simp only
       rw [((same_unwind D p v _ _).trans (same_enqueue D _ v _)).plan]
-      simp only [Machine.setAttr, Machine.modSess]
+      simp only [moveTo, Machine.setAttr, Machine.modSess, withoutVictim]
       omega
     unfold grow
     split
@@ -420,7 +428,7 @@ theorem builds_giveTokens (B : Nat) (D : Deployment) (j : Job) (t : Nat) (m : Ma
     · next a _ =>
       simp only
       split
-      · exact builds_schedule B D m j _ _ ht
+      · exact ((same_moveTo m j.owner p _).builds B).trans (builds_schedule B D _ j _ _ ht)
       · have hg := builds_grow B D p j.owner (roundUp (D.pool p).block (a.pos + t) - a.units)
           (m.jobs.length + 1) m
         have hl := left_grow D p j.owner (roundUp (D.pool p).block (a.pos + t) - a.units)
@@ -428,7 +436,8 @@ theorem builds_giveTokens (B : Nat) (D : Deployment) (j : Job) (t : Nat) (m : Ma
         split
         · next m' heq =>
           rw [heq] at hg hl
-          exact hg.trans (builds_schedule B D m' j _ _ (Nat.le_trans ht hl))
+          exact (hg.trans ((same_moveTo m' j.owner p _).builds B)).trans
+            (builds_schedule B D _ j _ _ (Nat.le_trans ht hl))
         · next m' heq =>
           rw [heq] at hg
           exact hg

@@ -141,15 +141,10 @@ theorem same_applyEntries (es : List Entry) (m : Machine) : Same m (applyEntries
   | nil => exact Same.refl m
   | cons e es ih =>
     refine Same.trans ?_ (ih _)
-    have h : Same m (advanceEntry m e) := by
-      unfold advanceEntry
-      split
-      · exact Same.refl m
-      · exact same_modSess m _ _
     unfold applyEntry
     split
-    · exact h.trans (same_wake _ _)
-    · exact h
+    · exact same_wake _ _
+    · exact Same.refl m
 
 /-- The clock after the event `e` at time `t`. -/
 def clockAfter (t : Nat) (e : Ev) (m : Machine) : Clock :=
