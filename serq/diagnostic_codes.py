@@ -66,7 +66,6 @@ CODES |= {
     "cost-index-draws": "An index inside `cost` draws a sample.",
     "declared-twice": "The same thing is declared, bound or written twice where there is one.",
     "device-taken": "Two engines run on one device.",
-    "empty-record": "A cost record has no field.",
     "empty-schedule": "A schedule has no statement.",
     "end-inside": "A server ends the session inside a `hold` or a `fork`.",
     "engine-named": "A queue's engine is given a name or a size of its own.",

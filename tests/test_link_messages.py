@@ -176,6 +176,8 @@ def test_inputs_that_are_not_declared():
     assert found.help == "did you mean `rate`?"
     (found,) = errors(text, defs={"g": "x"})
     assert found.code == "unknown-definition"
+    (found,) = errors(declared("def s(x) { set q = x; }"), defs={"s": "x"})
+    assert found.code == "not-an-expression-definition"
 
 
 @pytest.mark.parametrize(

@@ -736,6 +736,61 @@ MORE_QUEUES = [
     ),
 ]
 
+ENGINE_ITEMS = "tokens cap 1; schedule { advance running; } execute (1);"
+
+MORE = [
+    (
+        client("transfer 1 from m[0] to kv (1);"),
+        "transfer-in-session",
+        "transfer 1 from m[0] to kv (1)",
+    ),
+    (
+        declared("device gpu { } engine on gpu { " + ENGINE_ITEMS + " }"),
+        "engine-without-name",
+        "gpu",
+    ),
+    (
+        queues(
+            "queue Q : gateway { device gpu { } engine x on gpu { "
+            + ENGINE_ITEMS
+            + " } route { } }"
+        ),
+        "engine-named",
+        "x",
+    ),
+    (
+        declared(
+            "device gpu[2] { } engine e[2] on gpu { request (x) { prefill (x); } "
+            + ENGINE_ITEMS
+            + " }"
+        ),
+        "request-of-family",
+        "request (x) { prefill (x); }",
+    ),
+    (
+        queues(
+            "queue Q : gateway { device gpu { } engine on gpu { request (x) { prefill (x); } "
+            + ENGINE_ITEMS
+            + " } route { } }"
+        ),
+        "request-of-family",
+        "request (x) { prefill (x); }",
+    ),
+    (engine(pools="pool kv on f.gpu { } pool reqs on e { }"), "unknown-engine", "f"),
+    (
+        queues(
+            SOURCE + "queue Q : prefill { serve fifo; prefill (x) from P { run (cost(Q, 1)); } }"
+        ),
+        "from-place",
+        "P",
+    ),
+    (
+        entry("", size="[2]", server="P[0].prefill (n); set z = used(P.kv[1]);"),
+        "index-of-member",
+        "kv[1]",
+    ),
+]
+
 STRICTER = [
     # language.md: a request sets no parameter, a binding of its admission included.
     (request("at admission { prompt = 1; }"), "sets-parameter", "prompt"),
@@ -762,7 +817,7 @@ STRICTER = [
 
 TABLE = [
     *NAMES, *COLLISIONS, *CONSTANTS, *DEFINITIONS, *SIDES, *ADMISSION, *SERVING, *ENGINES,
-    *REQUESTS, *QUEUES, *MORE_QUEUES,
+    *REQUESTS, *QUEUES, *MORE_QUEUES, *MORE,
 ]  # fmt: skip
 
 

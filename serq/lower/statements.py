@@ -218,8 +218,6 @@ class Statements:
         first = self.tables.records.setdefault(name, s)
         seen: dict[str, Span] = {}
         faults = len(self.faults.errors)
-        if not s.fields:
-            self.refuse("empty-record", f"the cost record `{name}` has no field", s.span, where)
         for item in s.fields:
             reference = self.references.resolve(item.resource, where.scope, EITHER, index=False)
             if reference is None:
