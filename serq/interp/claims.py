@@ -26,6 +26,7 @@ class IterationClaim:
         self.test = test
         self.checked = 0
         self.failures = 0
+        self.holds = True
         self.first: float | None = None
         self.excluded_by: int | None = None
 
@@ -34,17 +35,27 @@ class IterationClaim:
         if self.excluded_by is not None:
             return
         self.checked += 1
-        holds = self.test(batch) != 0.0
+        self.holds = holds = self.test(batch) != 0.0
         if not holds:
             self.failures += 1
         if self.first is None and holds is not self.every:
             self.first = batch.start
 
+    def repeat(self, times: int) -> None:
+        """So many more iterations, on which the claim would read as on the last."""
+        if self.excluded_by is None:
+            self.checked += times
+            if not self.holds:
+                self.failures += times
+
     def result(self) -> Claim:
         """What the run found."""
         kind = "every_iteration" if self.every else "some_iteration"
         if self.excluded_by is not None:
-            return _out_of_scope(self.name, kind, self.excluded_by)
+            note = _excluded(self.excluded_by)
+            return Claim(
+                self.name, kind, "out_of_scope", self.checked, self.failures, self.first, note
+            )  # what was read before the session arrived
         if self.every:
             result = "fails" if self.failures else "holds"
         else:
@@ -65,7 +76,8 @@ class EndClaim:
         """What the run found."""
         machine = self.machine
         if self.excluded_by is not None:
-            return _out_of_scope(self.name, "at_end", self.excluded_by)
+            note = _excluded(self.excluded_by)
+            return Claim(self.name, "at_end", "out_of_scope", 0, 0, None, note)
         if machine.live:
             note = f"{machine.live} session{'s' if machine.live > 1 else ''} live at the end"
             return Claim(self.name, "at_end", "not_evaluated", 0, 0, None, note)
@@ -76,9 +88,8 @@ class EndClaim:
         )  # fmt: skip
 
 
-def _out_of_scope(name: str, kind: str, serial: int) -> Claim:
-    note = f"session {serial} fails `given`"
-    return Claim(name, kind, "out_of_scope", 0, 0, None, note)
+def _excluded(serial: int) -> str:
+    return f"session {serial} fails `given`"
 
 
 def given(claim: Any, test: Callable[[Session], float]) -> Callable[[Session], None]:

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from serq.interp import ieee
 from serq.interp.clock import integrate
+from serq.interp.coast import coast
 from serq.interp.faults import Fault, number
 from serq.interp.memory import Growth
 from serq.interp.pool import SLACK
+from serq.interp.schedule import AdmitStmt, BranchStmt, ServeStmt
 from serq.interp.stage import Stage
 from serq.interp.stats import Gaps, Welford
 from serq.ir.nodes import Ctx
 
 if TYPE_CHECKING:
+    from serq.interp.coast import Plan
     from serq.interp.machine import Machine
     from serq.interp.pool import Pool
     from serq.interp.session import Alloc, Session
@@ -30,12 +33,12 @@ class EngineJob:
     """A resident: a prefill or decode run with ``left`` tokens to go.
 
     ``take`` is what the iteration being planned or run gives it, ``visited`` the number of the
-    schedule statement that last considered it.
+    schedule statement that last considered it, ``stalled`` that its growth did not fit then.
     """
 
     __slots__ = (
         "admission", "decoding", "growing", "left", "number", "served", "session", "stage",
-        "submitted", "take", "visited",
+        "stalled", "submitted", "take", "visited",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +55,7 @@ class EngineJob:
         self.submitted = now
         self.take = 0.0
         self.served = False
+        self.stalled = False
         self.visited = 0
 
 
@@ -70,44 +74,6 @@ class Batch:
         self.demand = self.served = self.cost = 0.0
 
 
-class ServeStmt:
-    """``advance running``: serve the residents not yet served, in order of the keys."""
-
-    __slots__ = ("keys", "live", "only")
-
-    def __init__(self, keys: Any, only: Any, live: bool) -> None:
-        self.keys: Callable[..., tuple[float, ...]] | None = keys
-        self.only: Callable[..., float] | None = only
-        self.live = live
-
-
-class AdmitStmt:
-    """``admit waiting``: admit heads while the gate is open, each served at once."""
-
-    __slots__ = ("gate", "only")
-
-    def __init__(self, gate: Any, only: Any) -> None:
-        self.gate: Callable[..., float] | None = gate
-        self.only: Callable[..., float] | None = only
-
-
-class BranchStmt:
-    __slots__ = ("guard", "orelse", "then")
-
-    def __init__(self, guard: Any, then: Sequence[Any], orelse: Sequence[Any]) -> None:
-        self.guard: Callable[..., float] = guard
-        self.then = then
-        self.orelse = orelse
-
-
-class SetStmt:
-    __slots__ = ("expr", "register")
-
-    def __init__(self, register: int, expr: Any) -> None:
-        self.register = register
-        self.expr: Callable[..., float] = expr
-
-
 class Engine(Stage):
     """A step stage; ``jobs`` are the residents in admission order, ``batch`` those it serves."""
 
@@ -121,6 +87,7 @@ class Engine(Stage):
         "budget",
         "chunk",
         "claims",
+        "coasted",
         "cost",
         "decode_batch",
         "decode_step",
@@ -136,6 +103,7 @@ class Engine(Stage):
         "limit",
         "memory",
         "next_job",
+        "plan",
         "plan_admitted",
         "plan_before",
         "plan_prefilled",
@@ -180,6 +148,10 @@ class Engine(Stage):
 
         self.stopped = self.short = False
         self.idle = False
+        self.plan: Plan | None = None
+        self.coasted = 0
+        """Iterations that the fast path ran."""
+
         self.last: Batch | None = None
         self.total_served = 0.0
         self.iterations = 0
@@ -434,8 +406,10 @@ class Engine(Stage):
                 if outcome is Growth.PREEMPTED:
                     self.stopped = True
                     return
-                if outcome is Growth.STALLED:
+                job.stalled = outcome is Growth.STALLED
+                if job.stalled:
                     return
+        job.stalled = False
         job.take = take
         job.served = True
         self.batch.append(job)
@@ -599,8 +573,14 @@ class Engine(Stage):
                 client.token(job.session, self, now)
             if not job.left > SLACK:  # what rounding has left of fractional tokens is no work
                 done = True
-        self.batch = []
-        if done:
+        batch, self.batch = self.batch, []
+        if not done:
+            last = self.last
+            if self.plan is not None and last is not None:
+                count = len(batch)
+                if count and count == len(self.jobs) == last.decodes:
+                    coast(self, batch)
+        else:
             rest = []
             for job in self.jobs:
                 if job.left > SLACK:

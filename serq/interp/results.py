@@ -74,6 +74,12 @@ def _stage(stage: Stage, span: float) -> StageRow:
 
 def _pool(machine: Machine, pool: Pool, span: float) -> PoolRow:
     growing = set(pool.growers)
+    for engine in machine.engines:
+        growing |= {
+            job.session
+            for job in engine.jobs
+            if job.stalled and job.growing is not None and job.growing.pool is pool
+        }
     return PoolRow(
         name=pool.name,
         index=pool.index,
@@ -90,6 +96,6 @@ def _pool(machine: Machine, pool: Pool, span: float) -> PoolRow:
         rejected=pool.rejected,
         stuck=pool.stuck,
         over_cap=pool.over_cap,
-        growing_at_end=len(pool.growers),
+        growing_at_end=len(growing),
         growing_stalled=bool(growing) and set(pool.holders) <= growing,
     )
