@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from serq.diagnostics import SerqError
-from serq.interp.build import build
+from serq.interp.build import build as build_machine
 from serq.interp.report import Report
 from serq.interp.results import report
 from serq.interp.trace import Turn, read_trace
@@ -33,9 +33,11 @@ def run(
 ) -> Report:
     """Run the program to its horizon and report what happened.
 
+    ``fast=False`` runs every iteration of an engine one by one; the report is the same.
+
     ``progress(now, arrived)`` is called every few thousand events; what it raises ends the run.
     """
-    machine = build(program, source_map, record)
+    machine = build_machine(program, source_map, record, fast)
     machine.progress = progress
     corpus = trace
     if corpus is None and program.trace is not None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from serq.interp import claims
+from serq.interp.coast import prepare
 from serq.interp.code import Code
-from serq.interp.engine import AdmitStmt, BranchStmt, Engine, ServeStmt, SetStmt
+from serq.interp.engine import Engine
 from serq.interp.expr import (
     AT_END,
     BUDGET,
@@ -32,6 +33,7 @@ from serq.interp.flow import FlowSystem, SharedStage
 from serq.interp.machine import Machine
 from serq.interp.memory import amount
 from serq.interp.pool import Entry, Pool
+from serq.interp.schedule import AdmitStmt, BranchStmt, ServeStmt, SetStmt
 from serq.interp.stage import DelayStage, FifoStage, PsStage, Stage
 from serq.interp.stats import GaugeTrack, Samples
 from serq.ir import nodes as ir
@@ -40,8 +42,13 @@ from serq.ir.nodes import Ctx, Fun
 _LIVE_COUNTS = {Ctx.NRES, Ctx.NDEC, Ctx.KVB, Ctx.KVP}
 
 
-def build(program: ir.Program, source_map: Any = None, recorder: Any = None) -> Machine:
-    """A machine in its initial state, before anything has arrived."""
+def build(
+    program: ir.Program, source_map: Any = None, recorder: Any = None, fast: bool = True
+) -> Machine:
+    """A machine in its initial state, before anything has arrived.
+
+    ``fast`` lets its engines take the fast path (`serq.interp.coast`).
+    """
     machine = Machine(program, source_map, recorder)
     machine.library.names["RNG"] = machine.streams.machine()
     machine.library.names["RNG_EVICT"] = machine.streams.eviction()
@@ -71,6 +78,8 @@ def build(program: ir.Program, source_map: Any = None, recorder: Any = None) -> 
         machine.gauges.append((gauge.name, compile_value(library, GAUGE, gauge.expr), GaugeTrack()))
     for claim in program.claims:
         _make_claim(machine, claim)
+    if fast:
+        prepare(machine)
     return machine
 
 

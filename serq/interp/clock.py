@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+LOG = 1 << 12
+"""Gaps between events kept before every object catches up and the log starts anew."""
+
 _LONG = 96
 """Gaps from which numpy's sequential sum beats a loop; the sums are bit-equal."""
 

@@ -58,7 +58,7 @@ class SharedStage(Stage):
         passed = self.machine.now - system.since
         for flow in system.flows:
             if self in flow.stages:
-                total += flow.left - passed * flow.rate
+                total += max(0.0, flow.left - passed * flow.rate)
         return total
 
     def remove(self, job: Any) -> None:
@@ -93,7 +93,8 @@ class FlowSystem:
         self.since = 0.0
         self.version = 0
         self.changed = False
-        self.position = -1
+        self.first: Flow | None = None
+        self.position = len(machine.program.stages)
 
     def _advance(self) -> None:
         passed = self.machine.now - self.since
@@ -146,10 +147,13 @@ class FlowSystem:
         for flow in self.flows:
             for stage in flow.stages:
                 stage.carried += flow.rate
-        due = inf
+        due, first = inf, None
         for flow in self.flows:
-            due = min(due, machine.now + ieee.div(flow.left, flow.rate))
-        if due < inf:
+            ends = machine.now + ieee.div(max(0.0, flow.left), flow.rate)
+            if ends < due:
+                due, first = ends, flow
+        self.first = first
+        if first is not None:
             machine.sequence = number = machine.sequence + 1
             heappush(machine.heap, (due, number, self._complete, self.version))
         return False
@@ -188,7 +192,8 @@ class FlowSystem:
             return
         machine = self.machine
         self._advance()
-        flow = min(self.flows, key=lambda f: ieee.div(f.left, f.rate))
+        flow = self.first
+        assert flow is not None
         self._leave(flow)
         for stage in flow.stages:
             stage.finished(flow.submitted, flow.submitted)

@@ -18,6 +18,7 @@ from typing import Any
 from serq.diagnostics import SerqError
 from serq.interp.claims import aggregate
 from serq.interp.client import Client, Turn
+from serq.interp.clock import LOG
 from serq.interp.engine import Engine
 from serq.interp.expr import Library
 from serq.interp.faults import Fault, located, number, read_values
@@ -34,8 +35,6 @@ MOST_READIES = 1000
 """Times a session may become ready at one instant."""
 MOST_STATEMENTS = 1_000_000
 """Statements a session may execute without waiting."""
-_LOG = 1 << 12
-"""Gaps between events kept before every object catches up and the log starts anew."""
 
 Event = tuple[float, int, Callable[[Any], None], Any]
 
@@ -107,7 +106,7 @@ class Machine:
             self.now = time
             handler(arg)
             self.settle()
-            if len(gaps) >= _LOG:
+            if len(gaps) >= LOG:
                 self._restart_log()
                 if self.progress is not None:
                     self.progress(self.now, self.arrived)

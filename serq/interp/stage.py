@@ -228,7 +228,7 @@ class FifoStage(Stage):
         total = -0.0
         now = self.machine.now
         for job in self.in_service:
-            total += job.work - (now - job.started)
+            total += max(0.0, job.work - (now - job.started))
         for job in self.line:
             total += job.work
         return total
@@ -278,7 +278,7 @@ class DelayStage(Stage):
         total = -0.0
         now = self.machine.now
         for job in self.jobs:
-            total += job.work - (now - job.started)
+            total += max(0.0, job.work - (now - job.started))
         return total
 
 
@@ -375,5 +375,5 @@ class PsStage(Stage):
         total = -0.0
         virtual = self.virtual + (self.machine.now - self.since) * self.rate
         for tag, _, _ in sorted(self.heap):
-            total += tag - virtual
+            total += max(0.0, tag - virtual)
         return total
