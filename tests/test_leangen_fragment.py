@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lean_programs import random_program
 
 from serq.diagnostics import Source
+from serq.fuzz.fragment_ir import random_program
 from serq.ir import nodes as ir
 from serq.ir.nodes import BinaryOp, Ctx, Fun, UnaryOp
 from serq.leangen import model as lean

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from serq.fuzz.target import Target
-from serq.fuzz.targets import reference
+from serq.fuzz.targets import lean, reference
 
 
 def _target(name: str, module: ModuleType) -> Target:
@@ -14,5 +14,7 @@ def _target(name: str, module: ModuleType) -> Target:
     return Target(name, about, module.cases, module.check, module.missing, module.files)
 
 
-TARGETS = {name: _target(name, module) for name, module in {"reference": reference}.items()}
+TARGETS = {
+    name: _target(name, module) for name, module in {"lean": lean, "reference": reference}.items()
+}
 """Every target by name; its sentence is its module's."""
