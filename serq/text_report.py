@@ -46,14 +46,20 @@ class Table:
 
 
 def decimals(x: float, places: int) -> str:
-    """A number with so many decimals; NaN and inf by name."""
+    """A number with so many decimals; NaN and inf by name, no minus before a rounded 0."""
     if isnan(x):
         return "NaN"
-    return f"{x:.{places}f}"
+    text = f"{x:.{places}f}"
+    return text.lstrip("-") if text.startswith("-") and not text.strip("-0.") else text
 
 
 def _interval(x: float) -> str:
     return "±" + decimals(x, 4)
+
+
+def _units(x: float) -> str:
+    """Units of a pool: whole ones, as in a pool with blocks, without decimals."""
+    return number(x) if x.is_integer() else decimals(x, 1)
 
 
 def member(name: str, index: int | None) -> str:
@@ -170,7 +176,7 @@ _POOL: tuple[tuple[str, Callable[[Pool], str]], ...] = (
     ("wait", lambda p: decimals(p.mean_wait, 4)),
     ("admits", lambda p: str(p.admissions)),
     ("evict(n)", lambda p: str(p.evicted_entries)),
-    ("evict(u)", lambda p: number(p.evicted_units)),
+    ("evict(u)", lambda p: _units(p.evicted_units)),
     ("preempt", lambda p: str(p.preemptions)),
     ("spill", lambda p: str(p.spills)),
     ("rej", lambda p: str(p.rejected)),

@@ -456,3 +456,13 @@ def test_dump_without_permission(tmp_path):
     Path(tmp_path, "locked").mkdir(mode=0o500)
     with pytest.raises(SerqError, match="Permission denied"):
         dump(a_report(), tmp_path / "locked" / "out")
+
+
+def test_cells_of_the_text_round_to_what_a_person_reads():
+    """A rounded 0 has no sign, and units with a fraction have one decimal."""
+    assert decimals(-1e-15, 4) == "0.0000"
+    assert decimals(-0.25, 1) == "-0.2"
+    assert decimals(float("inf"), 1) == "inf"
+    report = a_report()
+    row = replace(report.pools[0], evicted_units=3585.3608776207766)
+    assert "  3585.4  " in plain(replace(report, pools=[row]), a_program())
