@@ -33,7 +33,7 @@ class EngineJob:
     """A resident: a prefill or decode run with ``left`` tokens to go.
 
     ``take`` is what the iteration being planned or run gives it, ``visited`` the number of the
-    schedule statement that last considered it, ``stalled`` that its growth did not fit then.
+    schedule statement that last considered it, ``stalled`` that it waits for room to grow.
     """
 
     __slots__ = (
@@ -358,7 +358,7 @@ class Engine(Stage):
             i = 0
             while i < len(self.jobs) and self.left > 0.0:
                 job = self.jobs[i]
-                if job.served or job.visited == self.visit:
+                if job.served or job.stalled or job.visited == self.visit:
                     i += 1
                     continue
                 job.visited = self.visit
@@ -377,7 +377,7 @@ class Engine(Stage):
             best: EngineJob | None = None
             least: tuple[float, ...] = ()
             for job in self.jobs:
-                if job.served or job.visited == self.visit:
+                if job.served or job.stalled or job.visited == self.visit:
                     continue
                 key = stmt.keys(job, self)
                 if best is None or key < least:
@@ -406,10 +406,10 @@ class Engine(Stage):
                 if outcome is Growth.PREEMPTED:
                     self.stopped = True
                     return
-                job.stalled = outcome is Growth.STALLED
-                if job.stalled:
+                if outcome is Growth.STALLED:
+                    job.stalled = True
+                    self.machine.memory.stall(job.session, alloc, reach - alloc.units)
                     return
-        job.stalled = False
         job.take = take
         job.served = True
         self.batch.append(job)

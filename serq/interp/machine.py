@@ -16,6 +16,7 @@ from math import inf, log
 from typing import Any
 
 from serq.diagnostics import SerqError
+from serq.interp import cycle
 from serq.interp.claims import aggregate
 from serq.interp.client import Client, Turn
 from serq.interp.clock import LOG
@@ -179,7 +180,8 @@ class Machine:
             self.gaps.append(gap)
             self.area_live += self.live * gap
             self.now = program.horizon
-        else:
+        cycle.check(self)
+        if finite:
             self._check_drained(program)
         for thing in (*self.pools, *self.stages):
             thing.catch_up()

@@ -209,8 +209,9 @@ def _areas(
     return areas
 
 
-_STEP = log1p(0.01)
-_ZERO_BUCKET = -(1 << 31)
+LOG_STEP = log1p(0.01)
+"""Width of a bucket of gaps, in the logarithm."""
+ZERO_BUCKET = -(1 << 31)
 
 
 class Gaps:
@@ -225,7 +226,7 @@ class Gaps:
 
     def add(self, gap: float, times: int = 1) -> None:
         """Take in a gap, ``times`` times over."""
-        bucket = floor(log(gap) / _STEP) if 0.0 < gap < inf else _ZERO_BUCKET
+        bucket = floor(log(gap) / LOG_STEP) if 0.0 < gap < inf else ZERO_BUCKET
         row = self.buckets.get(bucket)
         if row is None:
             self.buckets[bucket] = [times, gap, gap]
@@ -253,6 +254,6 @@ class Gaps:
             count, least, greatest = self.buckets[bucket]
             rank -= int(count)
             if rank <= 0:
-                middle = ieee.exp((bucket + 0.5) * _STEP)
+                middle = ieee.exp((bucket + 0.5) * LOG_STEP)
                 return min(max(middle, least), greatest)
         raise AssertionError("ranks end at the count")
