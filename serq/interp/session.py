@@ -18,10 +18,21 @@ class Alloc:
     """Units of one pool that one session holds, in the scope of a hold or leased after it.
 
     ``position`` is how far the KV in it is computed: the consumed prefix at first, advanced by a
-    growing run or a load (``moved`` then). ``reserve`` is what the hold asked room for.
+    growing run or a load (``moved`` then). ``reserve`` is what the hold asked room for, ``since``
+    the time of its admission.
     """
 
-    __slots__ = ("cache", "hold", "moved", "pool", "position", "reserve", "session", "units")
+    __slots__ = (
+        "cache",
+        "hold",
+        "moved",
+        "pool",
+        "position",
+        "reserve",
+        "session",
+        "since",
+        "units",
+    )
 
     def __init__(
         self, session: Session, pool: Pool, units: float, position: float, reserve: float
@@ -31,6 +42,7 @@ class Alloc:
         self.units = units
         self.position = position
         self.reserve = reserve
+        self.since = 0.0
         self.moved = False
         self.hold: Hold | None = None
         self.cache: Callable[[Session], float] | None = None
@@ -58,6 +70,10 @@ class Lease:
         self.moved = moved
         self.until = until
         self.over = False
+
+
+NEVER_ADMITTED = 2.0**64
+"""The admission number of a session that no pool has admitted: it stands behind all others."""
 
 
 class Session:
@@ -102,7 +118,7 @@ class Session:
         self.attrs = attrs
         self.pc = pc
         self.status = READY
-        self.admission = 0.0
+        self.admission = NEVER_ADMITTED
         self.holds: list[Hold] = []
         self.leases: list[Lease] = []
         self.legs = 0
