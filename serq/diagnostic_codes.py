@@ -250,6 +250,7 @@ CODES |= {
     "arrivals-missing": "A finite run reached its horizon before all its arrivals.",
     "choose-count": "The count of a `choose` is no whole number from 0.",
     "cost-not-positive": "An iteration that schedules tokens takes no time, or less.",
+    "cycle-of-waits": "A run ends with sessions and legs that wait only for each other.",
     "does-not-settle": "A session goes on and on at one instant, and no time passes.",
     "drained-in-warmup": "A finite run was over before the warm-up was.",
     "erlang-phases": "An Erlang draw has so many phases that it would not end.",
@@ -279,6 +280,7 @@ CODES |= {
 CODES |= {
     "cache-unwritable": "The cache directory cannot be written; SERQ_CACHE names another one.",
     "claims-file": "The committed list of claims (lean/claims.json) cannot be read as one.",
+    "corpus-file": "A file of the fuzzer's corpus does not say how its program runs.",
     "disk-full": "There is not enough space left to write what the command needs.",
     "lean-audit": "The program that audits the Lean library did not finish.",
     "lean-corrupt": "A downloaded package is not the file that serQ knows by its hash.",
