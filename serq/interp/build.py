@@ -211,8 +211,24 @@ def _live(expr: ir.Expr) -> bool:
     return False
 
 
+def _grown(program: ir.Program) -> set[int]:
+    """The pools where some hold may come to wait for room to grow."""
+    grown: set[int] = set()
+    for block in program.blocks:
+        for stmt in block:
+            ref = None
+            if isinstance(stmt, ir.Grow):
+                ref = stmt.pool
+            elif isinstance(stmt, ir.Run):
+                ref = stmt.growing
+            if ref is not None:
+                grown.update(range(ref.base, ref.base + ref.count))
+    return grown
+
+
 def _finish_pools(machine: Machine) -> None:
     library = machine.library
+    grown = _grown(machine.program)
     for pool, made in zip(machine.program.pools, machine.pools, strict=True):
         if isinstance(pool.evict, ir.EvictBy):
             made.evict_keys = compile_keys(library, EVICT, pool.evict.keys)
@@ -223,9 +239,9 @@ def _finish_pools(machine: Machine) -> None:
         if pool.queue is not None:
             made.queue_keys = compile_keys(library, SELECT, pool.queue)
         made.reserve_held = pool.reserve_held
-        if pool.admit_via is None:
+        if pool.admit_via is None or made.position in grown:
             machine.settled_pools.append(made)
-        else:
+        if pool.admit_via is not None:
             engine = machine.stages[pool.admit_via]
             assert isinstance(engine, Engine)
             made.admit_via = engine

@@ -19,7 +19,7 @@ class Turn:
 
     ``prefilled`` is the end of its last prefill, ``first`` its first token once a decode token
     made it known, ``after`` the output tokens after it. ``last`` is its latest token in the chain
-    of inter-token gaps, ``decoded`` whether that was a decode's, ``stage`` where it ended.
+    of inter-token gaps, ``decoded`` whether it had a decode token yet, ``stage`` where it ended.
     """
 
     __slots__ = (
@@ -59,7 +59,6 @@ class Client:
         if turn.last is not None and (turn.decoded or (turn.interrupted and turn.stage is stage)):
             stage.gap(now - turn.last)
         turn.last = now
-        turn.decoded = False
         turn.stage = stage
         turn.interrupted = False
 

@@ -217,11 +217,7 @@ class Machine:
         heap, ready = self.heap, self.ready
         while True:
             self.drain()
-            for pool in self.settled_pools:
-                if pool.growers:
-                    self.memory.retry_growers(pool)
-                if pool.queue:
-                    self.memory.admit_heads(pool)
+            self.memory.admit_all()
             if ready:
                 continue
             self._serve()

@@ -17,6 +17,7 @@ from serq.interp.session import (
     GROWING,
     QUEUED,
     READY,
+    RUNNING,
     Alloc,
     Hold,
     Lease,
@@ -173,12 +174,12 @@ class Memory:
     # --- admission ---
 
     def admit_all(self) -> bool:
-        """Growers and admissions at every pool that no engine admits, in declaration order."""
+        """Growers at every pool and heads where no engine admits, in declaration order."""
         some = False
         for pool in self.machine.settled_pools:
             if pool.growers and self.retry_growers(pool):
                 some = True
-            if pool.queue and self.admit_heads(pool):
+            if pool.queue and pool.admit_via is None and self.admit_heads(pool):
                 some = True
         return some
 
@@ -216,6 +217,7 @@ class Memory:
                 pool.make_room(units)
             alloc = Alloc(session, pool, units, keep, room if pool.reserve_held else 0.0)
             alloc.hold = hold
+            alloc.since = machine.now
             hold.allocs.append(alloc)
             pool.allocate(alloc)
             pool.admissions += 1
@@ -406,14 +408,14 @@ class Memory:
 
     def withdraw(self, session: Session) -> None:
         """Take a session out of whatever it waits for or is served by."""
+        if session.growing is not None:
+            session.growing[0].growers.remove(session)
+            session.growing = None
         if session.job is not None:
             session.job.stage.remove(session.job)
             session.job = None
         elif session.status == QUEUED:
             self.leave_queue(session)
-        elif session.status == GROWING:
-            session.growing[0].growers.remove(session)
-            session.growing = None
         elif session.status == READY and session in self.machine.ready:
             self.machine.ready.remove(session)
         session.status = ENDED
@@ -421,7 +423,7 @@ class Memory:
     # --- growers that wait ---
 
     def stall(self, session: Session, alloc: Alloc, more: float) -> None:
-        """The session waits at its ``grow`` until there is room."""
+        """The session waits until there is room, at its ``grow`` or in an engine's run."""
         session.status = GROWING
         session.growing = (alloc.pool, alloc, more)
         session.since = self.machine.now
@@ -440,6 +442,10 @@ class Memory:
             if outcome is Growth.GROWN:
                 pool.growers.popleft()
                 session.growing = None
-                session.status = READY
-                self.machine.ready.append(session)
+                if session.job is not None:  # the engine's run goes on in its next iteration
+                    session.job.stalled = False
+                    session.status = RUNNING
+                else:
+                    session.status = READY
+                    self.machine.ready.append(session)
         return some

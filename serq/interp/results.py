@@ -74,12 +74,6 @@ def _stage(stage: Stage, span: float) -> StageRow:
 
 def _pool(machine: Machine, pool: Pool, span: float) -> PoolRow:
     growing = set(pool.growers)
-    for engine in machine.engines:
-        growing |= {
-            job.session
-            for job in engine.jobs
-            if job.stalled and job.growing is not None and job.growing.pool is pool
-        }
     return PoolRow(
         name=pool.name,
         index=pool.index,
