@@ -12,6 +12,7 @@ from typing import Any
 
 from serq.diagnostics import SerqError
 from serq.interp.build import build as build_machine
+from serq.interp.invariants import watch
 from serq.interp.report import Report
 from serq.interp.results import report
 from serq.interp.trace import Turn, read_trace
@@ -33,6 +34,7 @@ def run(
 ) -> Report:
     """Run the program to its horizon and report what happened.
 
+    ``debug=True`` checks the machine's invariants after every event (`serq.interp.invariants`).
     ``fast=False`` runs every iteration of an engine one by one; the report is the same.
 
     ``progress(now, arrived)`` is called every few thousand events; what it raises ends the run.
@@ -44,5 +46,7 @@ def run(
         corpus = read_trace(os.path.join(base_dir or "", program.trace))
     if corpus is not None:
         machine.replay(corpus)
+    if debug:
+        watch(machine)
     machine.run()
     return report(machine)
