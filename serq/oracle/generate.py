@@ -14,7 +14,12 @@ def scenario(seed: int, number: int, *, policy: str | None = None) -> Scenario:
     pool holds the longest request and little more, so that preemption and eviction are common;
     two in five are *busy*: everybody comes at once and generates long, so they preempt each other.
     """
-    return _Drawn(Random(f"{seed}/{number}"), policy).scenario(f"random-{seed}-{number}")
+    return drawn(Random(f"{seed}/{number}"), f"random-{seed}-{number}", policy=policy)
+
+
+def drawn(draw: Random, name: str, *, policy: str | None = None) -> Scenario:
+    """A scenario made with the generator's choices."""
+    return _Drawn(draw, policy).scenario(name)
 
 
 class _Drawn:
