@@ -11,6 +11,7 @@ import Serq.Thm.Blocks
 import Serq.Thm.Work
 import Serq.Thm.Memory
 import Serq.Oracle
+import Serq.Reached
 import Serq.Claims
 import Serq.ClaimsProved
 /-! The library: everything that is built and audited. -/

@@ -52,6 +52,8 @@ class Statement:
     proposition: str
     side: str | None = None
     before: int | None = None
+    members: tuple[str, ...] = ()
+    """For each conjunct, how Lean sees that given sessions satisfy it."""
 
     @property
     def variable(self) -> str:
@@ -71,6 +73,8 @@ class Claimed:
     statements: tuple[Statement, ...]
     attributes: tuple[str, ...]
     observations: tuple[str, ...]
+    gap: int | None = None
+    """The time between the sessions of a workload in the families: nothing for a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,8 @@ class _Claims:
         for slot, expr in reversed(front):
             chain = lean.Set(slot, expr, chain)
         made = tuple(s for s in statements if s is not None)
-        return Claimed(deployment, chain, made, self.program.attrs, self.program.observes)
+        gap = self._gap()
+        return Claimed(deployment, chain, made, self.program.attrs, self.program.observes, gap)
 
     # -- the family
 
@@ -185,6 +190,16 @@ class _Claims:
         self.log.out("arrival", f"claims are not modelled for arrivals of kind {kind}")
         return None
 
+    def _gap(self) -> int | None:
+        """A gap that sessions of every family may have."""
+        match self.program.arrival:
+            case ir.Batch():
+                return None
+            case ir.Renewal(gap) if not is_drawn(gap):
+                with self.log.forgetting():
+                    return self.parts.translate.natural_constant(gap, "", "the gap")
+        return 1
+
     # -- the claims
 
     def _statement(
@@ -193,8 +208,10 @@ class _Claims:
         if claim.name in LEAN_WORDS or claim.name.startswith("family_"):
             self.log.out(path, f"`{claim.name}` means something in Lean; rename the claim", claim)
         conjuncts = [f"w.init.length ≤ {SESSIONS}", "w.turns = []", gaps]
+        members = ["by decide", "rfl", "⟨_, rfl, rfl⟩" if "∃" in gaps else "rfl"]
         if claim.given is not None and (given := self._given(claim.given, f"{path}.given")):
             conjuncts.append(f"∀ i, i < w.init.length → {given}")
+            members.append("by decide +kernel")
         match claim.kind:
             case ir.AtEnd():
                 form, moment = "AtEnd", moments.END_CLAIM
@@ -210,7 +227,7 @@ class _Claims:
         before = self._witness(claim, path) if form == "SomeIteration" else None
         text = writer.proposition(without_free(expr, tuple(p.cap for p in deployment.pools)))
         side = " ∧ ".join(f"{b} ≤ {a}" for a, b in writer.differences) or None
-        return Statement(claim.name, form, tuple(conjuncts), text, side, before)
+        return Statement(claim.name, form, tuple(conjuncts), text, side, before, tuple(members))
 
     def _claim_expression(self, claim: ir.Claim, path: str, moment: Moment) -> lean.Expr | None:
         """A claim's subtractions are no conditions: a side proposition is stated for each."""

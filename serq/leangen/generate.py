@@ -11,6 +11,7 @@ from typing import Any
 
 from serq.diagnostics import SerqError
 from serq.leangen import ir_file, oracle
+from serq.leangen import model as lean
 from serq.leangen.claims import Claimed, Statement, camel, claims
 from serq.leangen.lean_text import render
 from serq.leangen.reasons import Reason
@@ -73,6 +74,11 @@ class ClaimEntry:
     def theorem(self) -> str:
         return f"Serq.Papers.{camel(self.program)}.{self.name}"
 
+    @property
+    def reached(self) -> str:
+        """The theorem that its premise is reached: without it, it might hold of nothing."""
+        return f"Serq.Reached.{camel(self.program)}.{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimedProgram:
@@ -122,6 +128,11 @@ class Ledger:
     def horizon(self, program: str) -> float | None:
         value = self.programs.get(program, {}).get("horizon")
         return None if value is None else float(value)
+
+    def reach(self, program: str) -> dict[str, Any]:
+        """The sessions that reach the claims' premises, and after how many events."""
+        found = self.programs.get(program, {}).get("reach", {})
+        return dict(found)
 
     def entries(self) -> Iterator[tuple[str, str]]:
         for program, entry in self.programs.items():
@@ -249,7 +260,7 @@ class Generation:
             elif path.read_text(encoding="utf-8") != file.text:
                 found.append((file.path, "is not what its sources give"))
         made = {root / file.path for file in self.files}
-        for directory in ("Oracle", "Claims"):
+        for directory in ("Oracle", "Claims", "Reached"):
             for path in sorted((root / "lean" / "Serq" / directory).glob("*.lean")):
                 if path not in made:
                     found.append((path.relative_to(root), "is generated from nothing any more"))
@@ -286,8 +297,64 @@ def library(root: Path) -> Generation:
     ]
     entries, problems = _entries(programs, ledger)
     types = GeneratedFile(ir_file.PATH, ir_file.text())
-    files = [types, *_claim_files(programs, entries), *_oracle_files(root)]
+    reached = _reached_files(programs, ledger, problems)
+    files = [types, *_claim_files(programs, entries), *reached, *_oracle_files(root)]
     return Generation(tuple(files), tuple(entries), tuple(programs), tuple(problems))
+
+
+def _reached_files(
+    programs: list[ClaimedProgram], ledger: Ledger, problems: list[str]
+) -> list[GeneratedFile]:
+    """Per program the theorems that the premises of its claims are reached."""
+    files, names = [], []
+    for program in programs:
+        statements = [s for s in program.claimed.statements if s.form != "SomeIteration"]
+        given = ledger.reach(program.stem)
+        if not statements:
+            continue
+        if "sessions" not in given:
+            problems.append(
+                f'{CLAIMS_FILE} has no "reach" for `{program.stem}`: give sessions that reach an '
+                'iteration and the end, {"sessions": [{"attribute": 1}], "events": 9}'
+            )
+            continue
+        name = camel(program.stem)
+        names.append(name)
+        text = render(
+            "Reached.lean.j2",
+            name=name,
+            source=program.source,
+            statements=statements,
+            workload=_reaching(program, given["sessions"]),
+            first=0 if program.claimed.gap is None else 1,
+            events=int(given.get("events", 1)),
+        )
+        path = Path("lean", "Serq", "Reached", f"{name}.lean")
+        files.append(GeneratedFile(path, text, tuple(_theorems(text, program))))
+    text = render("ReachedAll.lean.j2", names=sorted(names))
+    return [*files, GeneratedFile(Path("lean", "Serq", "Reached.lean"), text)]
+
+
+def _reaching(program: ClaimedProgram, sessions: list[dict[str, int]]) -> lean.Workload:
+    slots = {name: slot for slot, name in enumerate(program.claimed.attributes)}
+    try:
+        init = tuple(tuple((slots[a], int(v)) for a, v in s.items()) for s in sessions)
+    except (KeyError, AttributeError, ValueError, TypeError) as fault:
+        raise SerqError.of(
+            "claims-file",
+            f'the "reach" of `{program.stem}` names no attribute of it: {fault}',
+            where=str(CLAIMS_FILE),
+        ) from fault
+    gap = program.claimed.gap
+    return lean.Workload(init, gaps=None if gap is None else (gap,) * len(init))
+
+
+def _theorems(text: str, program: ClaimedProgram) -> Iterator[Origin]:
+    """Each theorem of a file of reached premises with its claim."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := re.match(r"theorem (\S+)", line):
+            what = f"the premise of claim `{match[1]}` of {program.source}"
+            yield Origin(number, number + 1, what, f"{program.stem}.{match[1]}")
 
 
 def _entries(programs: list[ClaimedProgram], ledger: Ledger) -> tuple[list[ClaimEntry], list[str]]:

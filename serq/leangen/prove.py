@@ -451,6 +451,9 @@ def _status(
         return FAILED, f"there is no theorem `{entry.theorem}`: prove it, or list it as `open`"
     if entry.statement.side and f"{entry.theorem}_no_truncation" not in theorems:
         return FAILED, f"`{entry.theorem}_no_truncation` is missing: a difference may be cut off"
+    some = entry.statement.form == "SomeIteration"
+    if not some and entry.reached not in theorems:
+        return FAILED, f"it may hold of nothing: there is no `{entry.reached}`"
     if not proof.ok:
         return FAILED, f"it rests on {', '.join(proof.axioms)}"
     return PROVED, None
