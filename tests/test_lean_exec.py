@@ -175,5 +175,5 @@ def test_a_program_that_lean_cannot_run_is_refused(tmp_path: Path) -> None:
     )
     done = CliRunner().invoke(main, ["lean", "compare", "--horizon", "9", str(path)])
     assert done.exit_code == 1
-    assert f"{path}:2:3" in done.stderr
+    assert f"{path}:2:9" in done.stderr
     assert "processor-sharing" in done.stderr
