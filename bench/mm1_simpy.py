@@ -9,7 +9,7 @@ from timing import side_by_side
 
 import serq
 
-LOAD, HORIZON = 0.8, 30_000
+LOAD, HORIZON = 0.8, 100_000
 
 SOURCE = f"""
 fn main() {{

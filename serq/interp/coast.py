@@ -185,7 +185,7 @@ def _alone(machine: Machine, engine: Engine, holds: set[HoldSpec]) -> bool:
     if machine.ready or machine.touched:
         return False
     for pool in machine.settled_pools:
-        if pool.growers or not _blocked(machine, pool, holds):
+        if pool.growers or (pool.admit_via is None and not _blocked(machine, pool, holds)):
             return False
     for other in machine.engines:
         if other is engine:

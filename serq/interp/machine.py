@@ -37,6 +37,7 @@ MOST_READIES = 1000
 MOST_STATEMENTS = 1_000_000
 """Statements a session may execute without waiting."""
 
+ESC = False
 Event = tuple[float, int, Callable[[Any], None], Any]
 
 
@@ -55,6 +56,7 @@ class Machine:
         self.ready: deque[Session] = deque()
         self.gaps: list[float] = []
         self.touched: list[Any] = []
+        self.flows: Any = None
         self.registers = [register.init for register in program.registers]
         self.streams = Streams(program.seed)
         self.events = 0
@@ -90,9 +92,10 @@ class Machine:
 
     def run(self) -> None:
         """Run to the horizon, or until a finite run has drained."""
-        heap, gaps = self.heap, self.gaps
+        heap, gaps, ready = self.heap, self.gaps, self.ready
         horizon = self.program.horizon
         finite = self.program.arrivals is not None
+        plain = not (self.pools or self.engines or self.gauges)
         self._start()
         self.settle()
         while heap:
@@ -106,7 +109,13 @@ class Machine:
             self.area_live += self.live * gap
             self.now = time
             handler(arg)
-            self.settle()
+            if not plain:
+                self.settle()
+            else:
+                if ready:
+                    self.drain()
+                if self.touched:
+                    self._serve()
             if len(gaps) >= LOG:
                 self._restart_log()
                 if self.progress is not None:
@@ -124,11 +133,14 @@ class Machine:
             case ir.Poisson(rate=rate):
                 stream = self.streams.arrivals()
 
-                def poisson_gap() -> float:
-                    return -log(1.0 - stream.uniform()) / rate
+                limit, uniform, spawn = program.arrivals, stream.uniform, self.spawn
 
-                self.gap = poisson_gap
-                self.push(0.0, self._arrive, None)
+                def arrive(_: None) -> None:
+                    if limit is None or self.arrived + 1 < limit:
+                        self.push(self.now + -log(1.0 - uniform()) / rate, arrive, None)
+                    spawn()
+
+                self.push(0.0, arrive, None)
             case ir.Renewal():
                 self.push(self.next_gap(), self._arrive, None)
             case ir.Closed(population=n) | ir.Batch(size=n):
@@ -216,13 +228,20 @@ class Machine:
         """Run everything that takes no time at this instant."""
         heap, ready = self.heap, self.ready
         while True:
-            self.drain()
-            self.memory.admit_all()
             if ready:
-                continue
-            self._serve()
+                self.drain()
+            if self.settled_pools:
+                self.memory.admit_all()
             if not ready:
                 break
+        # One pass over the stages: whom an iteration's start makes ready (a session in the place of
+        # one it refused), or lets run on a stage declared above the engine, goes on with the next
+        # event. Where there is none, it goes on now.
+        self._serve()
+        while ESC and not heap and (ready or self.touched):
+            self.drain()
+            self.memory.admit_all()
+            self._serve()
         if self.gauges and (not heap or heap[0][0] > self.now):
             for _, value, track in self.gauges:
                 track.set(self.now, value())
@@ -239,15 +258,26 @@ class Machine:
                 for stage in changed:
                     stage.settle()
             return
-        for stage in self.stages:
+        first = 0
+        if not touched:
+            for engine in self.engines:
+                if not engine.running and not (heap and heap[0][0] <= self.now):
+                    engine.settle()
+                    if touched:
+                        first = engine.position + 1
+                        break
+            else:
+                return
+        for stage in self.stages[first:]:
             if isinstance(stage, Engine):
                 if not stage.running and not (heap and heap[0][0] <= self.now):
                     stage.settle()
             elif stage in touched:
+                touched.remove(stage)
                 stage.settle()
-        for stage in touched:
-            stage.settle()
-        touched.clear()
+        if self.flows is not None and self.flows in touched:
+            touched.remove(self.flows)
+            self.flows.settle()
 
     def drain(self) -> None:
         """Run the ready sessions, in the order they became ready, until none is."""

@@ -43,13 +43,17 @@ _MANY = 1024
 """Streams in one tile once there are so many sessions."""
 _MAX_TILES = 512
 """Tiles kept (16 to 64 KB each); the oldest go first and are computed again when asked for."""
-_MAX_BLOCKS = 128
+_MAX_BLOCKS = 1024
 """Blocks that one stream fetches at once when it is read on and on."""
 
 _MAX_PHASES = 10_000_000
 """Phases of one Erlang draw; more is an error, not a run that seems to hang."""
 
 _ROUNDS = 12
+_ROTATIONS = tuple(
+    tuple((np.uint32(bits), np.uint32(32 - bits)) for bits in pair) for pair in ((12, 16), (7, 8))
+)
+"""The bits to the left and right of a quarter round's rotations: of row b, of row d, twice."""
 _WORDS_OF_EXPAND = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)  # "expand 32-byte k"
 
 
@@ -87,23 +91,23 @@ def _blocks(keys: U32, counters: U64) -> U32:
     start[13] = counters >> np.uint64(32)
     start[14:] = 0
     a, b, c, d = (start[row : row + 4].copy() for row in (0, 4, 8, 12))
-    shifted = np.empty_like(a)
+    spare = np.empty_like(a)
 
-    def add_xor_rotate(x: U32, y: U32, z: U32, bits: int) -> None:
+    def add_xor_rotate(x: U32, y: U32, z: U32, left: np.uint32, right: np.uint32) -> None:
         np.add(x, y, out=x)
         np.bitwise_xor(z, x, out=z)
-        np.left_shift(z, np.uint32(bits), out=shifted)
-        np.right_shift(z, np.uint32(32 - bits), out=z)
-        np.bitwise_or(z, shifted, out=z)
+        np.left_shift(z, left, out=spare)
+        np.right_shift(z, right, out=z)
+        np.bitwise_or(z, spare, out=z)
 
     # Rows 1 to 3 are kept rotated after a column round, so that the diagonals stand in columns.
     for diagonal in (1, 3) * (_ROUNDS // 2):
-        add_xor_rotate(a, b, d, 16)
-        add_xor_rotate(c, d, b, 12)
-        add_xor_rotate(a, b, d, 8)
-        add_xor_rotate(c, d, b, 7)
-        b, d = np.roll(b, -diagonal, axis=0), np.roll(d, diagonal, axis=0)
-        c = np.roll(c, 2, axis=0)
+        for of_b, of_d in _ROTATIONS:
+            add_xor_rotate(a, b, d, *of_d)
+            add_xor_rotate(c, d, b, *of_b)
+        b, spare = np.concatenate((b[diagonal:], b[:diagonal]), out=spare), b
+        c, spare = np.concatenate((c[2:], c[:2]), out=spare), c
+        d, spare = np.concatenate((d[-diagonal:], d[:-diagonal]), out=spare), d
     words = np.concatenate((a, b, c, d))
     words += start
     return np.ascontiguousarray(words.T)
@@ -120,16 +124,16 @@ def _uniforms(blocks: U32) -> F64:
 
 
 class Stream:
-    """Uniforms and draws in the order of one stream; filled by ``more`` when it runs dry.
+    """Uniforms and draws in the order of one stream."""
 
-    ``more()`` gives the next uniforms as a list in *reverse* order.
-    """
+    __slots__ = ("_buffer",)
 
-    __slots__ = ("_buffer", "_more")
-
-    def __init__(self, more: Callable[[], list[float]]) -> None:
+    def __init__(self) -> None:
         self._buffer: list[float] = []
-        self._more = more
+
+    def _more(self) -> list[float]:
+        """The next uniforms, in *reverse* order, when the buffer has run dry."""
+        raise NotImplementedError
 
     def uniform(self) -> float:
         """The next U, uniform on [0, 1)."""
@@ -199,15 +203,21 @@ class _Words:
         return _blocks(np.broadcast_to(self._key, (8, n)), counters)
 
 
-def seeded(seed: int) -> Stream:
-    """The stream keyed by ``seed`` (0 … 2⁶⁴ − 1) itself."""
-    words = _Words(seed)
+class _Seeded(Stream):
+    __slots__ = ("_words",)
 
-    def more() -> list[float]:
-        buffer: list[float] = _uniforms(words.more()).ravel()[::-1].tolist()
+    def __init__(self, seed: int) -> None:
+        self._buffer = []
+        self._words = _Words(seed)
+
+    def _more(self) -> list[float]:
+        buffer: list[float] = _uniforms(self._words.more()).ravel()[::-1].tolist()
         return buffer
 
-    return Stream(more)
+
+def seeded(seed: int) -> Stream:
+    """The stream keyed by ``seed`` (0 … 2⁶⁴ − 1) itself."""
+    return _Seeded(seed)
 
 
 class _Substream(Stream):
@@ -217,14 +227,13 @@ class _Substream(Stream):
 
     def __init__(self, streams: Streams, serial: int, turn: int, kind: int) -> None:
         self._buffer = []
-        self._more = self._next
         self._streams = streams
         self._serial = serial
         self._turn = turn
         self._kind = kind
         self._group = 0
 
-    def _next(self) -> list[float]:
+    def _more(self) -> list[float]:
         group = self._group
         self._group = group + 1
         return self._streams._fetch(self._kind, self._serial, self._turn, group)
