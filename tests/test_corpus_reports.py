@@ -1,4 +1,4 @@
-"""Every program of the corpus gives the reference build's report, in every field, on three seeds."""
+"""Every program of the corpus gives the reference build's report, in every field, on 3 seeds."""
 
 from __future__ import annotations
 

@@ -360,7 +360,9 @@ def load(path: Path) -> Scenario:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as fault:
-        raise SerqError.of("unreadable-file", f"{path}: {fault.strerror}", where=str(path)) from fault
+        raise SerqError.of(
+            "unreadable-file", f"{path}: {fault.strerror}", where=str(path)
+        ) from fault
     except (json.JSONDecodeError, UnicodeDecodeError) as fault:
         raise SerqError.of("scenario", f"not JSON: {fault}", where=str(path)) from fault
     return parse(document, path.stem, str(path), path.parent)
