@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from serq.fuzz.target import Target
-from serq.fuzz.targets import lean, reference, text, vllm
+from serq.fuzz.targets import checker, invariants, lean, reference, text, vllm
 
 
 def _target(name: str, module: ModuleType) -> Target:
@@ -16,6 +16,13 @@ def _target(name: str, module: ModuleType) -> Target:
 
 TARGETS = {
     name: _target(name, module)
-    for name, module in {"lean": lean, "reference": reference, "vllm": vllm, "text": text}.items()
+    for name, module in {
+        "lean": lean,
+        "reference": reference,
+        "vllm": vllm,
+        "text": text,
+        "checker": checker,
+        "invariants": invariants,
+    }.items()
 }
 """Every target by name; its sentence is its module's."""
