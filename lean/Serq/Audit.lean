@@ -26,9 +26,11 @@ def allowed : List Name := [``propext, ``Classical.choice, ``Quot.sound]
 def reported : List Name :=
   allowed ++ [``sorryAx, ``Lean.ofReduceBool, ``Lean.ofReduceNat, ``Lean.trustCompiler]
 
+/-- The module in which a constant stands. -/
 def moduleOf (env : Environment) (n : Name) : Option Name :=
   (env.getModuleIdxFor? n).map fun i => env.header.moduleNames[i.toNat]!
 
+/-- Whether a module is of the core library. -/
 def isCore (m : Name) : Bool := [`Init, `Std, `Lean].contains m.getRoot
 
 /-- The constants that a constant's type and value use. -/
@@ -46,6 +48,7 @@ def uses (c : ConstantInfo) : Array Name :=
 /-- The axioms below every constant seen so far. -/
 abbrev Memo := Std.HashMap Name (List Name)
 
+/-- Two lists of names as one, without doubles. -/
 def union (a b : List Name) : List Name := b.foldl (fun a n => if a.contains n then a else n :: a) a
 
 /-- Visits `n` and everything below it; what is being visited counts as without axioms, which only
@@ -81,6 +84,7 @@ def unseen (env : Environment) (n : Name) (c : ConstantInfo) : Option String :=
 def written (env : Environment) (n : Name) : Bool :=
   !n.isInternalDetail && (declRangeExt.find? (level := .server) env n).isSome
 
+/-- Prints what every theorem of some modules rests on. -/
 def main (args : List String) : IO UInt32 := do
   let mods := if args.isEmpty then [`Serq] else args.map String.toName
   let env ← importModules (mods.toArray.map fun m => { module := m }) {}

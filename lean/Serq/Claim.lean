@@ -50,14 +50,17 @@ def valuesOf (name : Nat) : List Obs → List Nat
 /-- The values observed under a name, latest first. -/
 def values (m : Machine) (name : Nat) : List Nat := valuesOf name m.obs
 
+/-- The sum of some values. -/
 def sumOf : List Nat → Nat
   | [] => 0
   | v :: vs => v + sumOf vs
 
+/-- The largest of some values, 0 of none. -/
 def maxOf : List Nat → Nat
   | [] => 0
   | v :: vs => if v ≤ maxOf vs then maxOf vs else v
 
+/-- The smallest of some values, 0 of none. -/
 def minOf : List Nat → Nat
   | [] => 0
   | [v] => v

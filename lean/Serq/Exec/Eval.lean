@@ -29,10 +29,12 @@ def Fun.apply : Fun → Nat → Nat → Nat
   | .Ceil, a, b => (a + (b - 1)) / b
   | _, _, _ => 0
 
+/-- A unary operation on naturals. -/
 def UnaryOp.apply : UnaryOp → Nat → Nat
   | .Neg, a => 0 - a
   | .Not, a => bit (a = 0)
 
+/-- A binary operation on naturals; a truth value is 1 or 0. -/
 def BinaryOp.apply : BinaryOp → Nat → Nat → Nat
   | .Add, a, b => a + b
   | .Sub, a, b => a - b
@@ -61,6 +63,7 @@ def Expr.eval (env : Env) : Expr → Nat
 /-- 1 for true, 0 for false, as an integer. -/
 def ibit (p : Prop) [Decidable p] : Int := if p then 1 else 0
 
+/-- A function of two integers, in a key. -/
 def Fun.applyKey : Fun → Int → Int → Int
   | .Min, a, b => if a ≤ b then a else b
   | .Max, a, b => if a ≤ b then b else a
@@ -68,10 +71,12 @@ def Fun.applyKey : Fun → Int → Int → Int
   | .Ceil, a, b => -((-a) / b)
   | _, _, _ => 0
 
+/-- A unary operation on integers, in a key. -/
 def UnaryOp.applyKey : UnaryOp → Int → Int
   | .Neg, a => -a
   | .Not, a => ibit (a = 0)
 
+/-- A binary operation on integers, in a key. -/
 def BinaryOp.applyKey : BinaryOp → Int → Int → Int
   | .Add, a, b => a + b
   | .Sub, a, b => a - b

@@ -216,6 +216,7 @@ def Deployment.stage (D : Deployment) (s : Nat) : StageKind := Lst.nth .Delay D.
 
 namespace Machine
 
+/-- The time. -/
 abbrev now (m : Machine) : Nat := m.clock.now
 
 /-- Session `i`. -/

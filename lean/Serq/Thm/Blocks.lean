@@ -48,10 +48,12 @@ theorem closed_grows : Closed (fun b => b.grows = false) where
     intro a b h hb
     cases h <;> simp_all [Block.grows]
 
+/-- A frame's blocks have the property. -/
 def FrameOk (G : Block → Prop) : Frame → Prop
   | .seq k => G k
   | .hold r k => G k ∧ G r.stmt
 
+/-- A session's blocks have the property. -/
 structure SessOk (G : Block → Prop) (s : Sess) : Prop where
   prog : G s.prog
   stack : ∀ f ∈ s.stack, FrameOk G f
@@ -96,12 +98,14 @@ theorem BlocksOk.of_eq {m m' : Machine} (h : BlocksOk G m) (hs : m'.sess = m.ses
 
 /-! ## Pools leave sessions and jobs alone -/
 
+/-- Making room leaves sessions and jobs alone. -/
 theorem makeRoom_sess (D : Deployment) (m : Machine) (p need : Nat) :
     (makeRoom D m p need).sess = m.sess ∧ (makeRoom D m p need).jobs = m.jobs := by
   unfold makeRoom
   simp only
   split <;> exact ⟨rfl, rfl⟩
 
+/-- Taking one allocation leaves sessions and jobs alone. -/
 theorem takeOne_sess (D : Deployment) (i : Nat) (caching : Bool) (m : Machine) (a : Alloc) :
     (takeOne D i caching m a).sess = m.sess ∧ (takeOne D i caching m a).jobs = m.jobs := by
   have h := makeRoom_sess D
@@ -113,6 +117,7 @@ theorem takeOne_sess (D : Deployment) (i : Nat) (caching : Bool) (m : Machine) (
   · simp only [Machine.modPool, h]
     exact ⟨trivial, trivial⟩
 
+/-- Taking the allocations of a hold leaves sessions and jobs alone. -/
 theorem takeAll_sess (D : Deployment) (i : Nat) (caching : Bool) (as : List Alloc) (m : Machine) :
     (takeAll D i caching as m).sess = m.sess ∧ (takeAll D i caching as m).jobs = m.jobs := by
   induction as generalizing m with
@@ -122,6 +127,7 @@ theorem takeAll_sess (D : Deployment) (i : Nat) (caching : Bool) (as : List Allo
     rw [(ih _).1, (ih _).2]
     exact takeOne_sess D i caching m a
 
+/-- Giving one allocation back leaves sessions and jobs alone. -/
 theorem giveOne_sess (D : Deployment) (i : Nat) (grown : Bool) (value : Option Nat) (m : Machine)
     (a : Alloc) :
     (giveOne D i grown value m a).sess = m.sess ∧ (giveOne D i grown value m a).jobs = m.jobs := by
@@ -129,6 +135,7 @@ theorem giveOne_sess (D : Deployment) (i : Nat) (grown : Bool) (value : Option N
   simp only
   split <;> exact ⟨rfl, rfl⟩
 
+/-- Giving allocations back leaves sessions and jobs alone. -/
 theorem giveAll_sess (D : Deployment) (i : Nat) (grown : Bool) (value : Option Nat)
     (as : List Alloc) (m : Machine) :
     (giveAll D i grown value as m).sess = m.sess ∧
@@ -142,11 +149,13 @@ theorem giveAll_sess (D : Deployment) (i : Nat) (grown : Bool) (value : Option N
 
 /-! ## Commands -/
 
+/-- Releasing a hold keeps the property of all blocks. -/
 theorem BlocksOk.releaseHold {m : Machine} (h : BlocksOk G m) (D : Deployment) (i : Nat)
     (r : HoldRec) (grown : Bool) : BlocksOk G (releaseHold D i r grown m) := by
   have h1 := h.modSess i (fun s => { s with snap := s.attrs }) fun hs => ⟨hs.prog, hs.stack⟩
   exact h1.of_eq (giveAll_sess D i grown _ r.allocs _).1 (giveAll_sess D i grown _ r.allocs _).2
 
+/-- Releasing all holds of a session keeps the property of all blocks. -/
 theorem BlocksOk.releaseStack {m : Machine} (h : BlocksOk G m) (D : Deployment) (i : Nat)
     (st : List Frame) : BlocksOk G (releaseStack D i st m) := by
   induction st generalizing m with
@@ -156,10 +165,12 @@ theorem BlocksOk.releaseStack {m : Machine} (h : BlocksOk G m) (D : Deployment) 
     | seq k => exact ih h
     | hold r k => exact ih (h.releaseHold D i r r.grown)
 
+/-- Ending a session keeps the property of all blocks. -/
 theorem BlocksOk.endSession {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (i : Nat) : BlocksOk G (endSession D m i) :=
   (h.releaseStack D i _).modSess i _ fun _ => ⟨hG.done, by simp⟩
 
+/-- Joining a queue, or being rejected keeps the property of all blocks. -/
 theorem BlocksOk.enqueue {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment) (i : Nat)
     (front : Bool) : BlocksOk G (enqueue D m i front) := by
   unfold Serq.enqueue
@@ -170,6 +181,7 @@ theorem BlocksOk.enqueue {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : D
     · exact (h.of_eq (m' := m.modPool _ _) rfl rfl).modSess i _ fun hs => ⟨hs.prog, hs.stack⟩
   · exact h
 
+/-- Admitting a session keeps the property of all blocks. -/
 theorem BlocksOk.admit {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (p i left : Nat) : BlocksOk G (admit D m p i left) := by
   unfold Serq.admit
@@ -192,6 +204,7 @@ theorem BlocksOk.admit {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Dep
     · exact hs.stack f hf
   · exact h
 
+/-- Admitting at one pool keeps the property of all blocks. -/
 theorem BlocksOk.admitHeads {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (p fuel : Nat) : BlocksOk G (admitHeads D p fuel m) := by
   induction fuel generalizing m with
@@ -204,6 +217,7 @@ theorem BlocksOk.admitHeads {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D 
       · exact ih (h.admit hG D p _ 0)
       · exact h
 
+/-- Admitting at some pools keeps the property of all blocks. -/
 theorem BlocksOk.admitPools {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (Ps : List Pool) (p : Nat) : BlocksOk G (admitPools D Ps p m) := by
   induction Ps generalizing m p with
@@ -215,14 +229,17 @@ theorem BlocksOk.admitPools {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D 
     · exact h
     · exact h.admitHeads hG D p _
 
+/-- Admitting at every pool that no engine serves keeps the property of all blocks. -/
 theorem BlocksOk.admitAll {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment) :
     BlocksOk G (admitAll D m) := h.admitPools hG D D.pools 0
 
+/-- Starting a service keeps the property of all blocks. -/
 theorem BlocksOk.serveFor {m : Machine} (h : BlocksOk G m) (i s w : Nat) :
     BlocksOk G (serveFor m i s w) :=
   (h.modSess i (fun x => { x with status := .serving m.nextEvent })
     fun hs => ⟨hs.prog, hs.stack⟩).of_eq rfl rfl
 
+/-- A job inserted among others is there, and the others are too. -/
 theorem mem_insertJob (j x : Job) (js : List Job) : x ∈ insertJob j js ↔ x = j ∨ x ∈ js := by
   induction js with
   | nil => simp [insertJob]
@@ -235,6 +252,7 @@ theorem mem_insertJob (j x : Job) (js : List Job) : x ∈ insertJob j js ↔ x =
       · rintro (h | h | h) <;> simp [h]
     · simp
 
+/-- Starting a run keeps the property of all blocks. -/
 theorem BlocksOk.startRun {m : Machine} (h : BlocksOk G m) (D : Deployment) (i s : Nat) (mode : Mode)
     (w : Nat) (growing : Option Nat)
     (hj : ∀ j : Job, j.mode = mode → j.growing = growing → JobOk G j) :
@@ -254,6 +272,7 @@ theorem BlocksOk.startRun {m : Machine} (h : BlocksOk G m) (D : Deployment) (i s
     · exact hj _ rfl rfl
     · exact h.jobs j hjm
 
+/-- Giving a pool back keeps the property of the frames. -/
 theorem frameOk_dropInnermost (p : Nat) {st : List Frame} (h : ∀ f ∈ st, FrameOk G f) :
     ∀ f ∈ dropInnermost p st, FrameOk G f := by
   induction st with
@@ -279,6 +298,7 @@ theorem frameOk_dropInnermost (p : Nat) {st : List Frame} (h : ∀ f ∈ st, Fra
         · exact hf
         · exact hst g hg
 
+/-- Releasing one pool of a hold keeps the property of all blocks. -/
 theorem BlocksOk.releasePool {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (i p : Nat) : BlocksOk G (releasePool D m i p) := by
   unfold Serq.releasePool
@@ -292,11 +312,13 @@ theorem BlocksOk.releasePool {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D
       refine BlocksOk.modSess (h1.of_eq (giveOne_sess D i _ _ _ a).1 (giveOne_sess D i _ _ _ a).2) i _
         fun hs => ⟨hs.prog, frameOk_dropInnermost p hs.stack⟩
 
+/-- Ending a hold keeps the property of all blocks. -/
 theorem BlocksOk.finishHold {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (i : Nat) (r : HoldRec) (k : Block) (st : List Frame) (hk : G k)
     (hst : ∀ f ∈ st, FrameOk G f) : BlocksOk G (finishHold D m i r k st) :=
   BlocksOk.admitAll hG ((h.releaseHold D i r r.grown).modSess i _ fun _ => ⟨hk, hst⟩) D
 
+/-- No reference names no pool. -/
 theorem evalRef_none {env : Env} {g : Option Ref} (h : g = none) : evalRef env g = none := by
   rw [h]
   rfl
@@ -388,6 +410,7 @@ theorem BlocksOk.exec {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Depl
         exact ih (h.modSess i _ fun hs => ⟨hG.part .choose hp, hs.stack⟩)
     · exact h
 
+/-- Running all ready sessions keeps the property of all blocks. -/
 theorem BlocksOk.drain {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (fuel : Nat) : BlocksOk G (drain D fuel m) := by
   induction fuel generalizing m with
@@ -398,6 +421,7 @@ theorem BlocksOk.drain {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Dep
     · exact h
     · exact ih (BlocksOk.exec hG (by exact h.of_eq rfl rfl) D _ _)
 
+/-- Settling keeps the property of all blocks. -/
 theorem BlocksOk.settle {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (fuel : Nat) : BlocksOk G (settle D fuel m) := by
   induction fuel generalizing m with
@@ -412,6 +436,7 @@ theorem BlocksOk.settle {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : De
 
 /-! ## Iterations -/
 
+/-- A changed allocation keeps the property of the frames. -/
 theorem frameOk_modInnermost (p : Nat) (f : Alloc → Alloc) {st : List Frame}
     (h : ∀ g ∈ st, FrameOk G g) : ∀ g ∈ modInnermost p f st, FrameOk G g := by
   induction st with
@@ -437,6 +462,7 @@ theorem frameOk_modInnermost (p : Nat) (f : Alloc → Alloc) {st : List Frame}
         · exact hx
         · exact hst g hg
 
+/-- Unwinding a preempted session to its hold keeps the property of all blocks. -/
 theorem BlocksOk.unwind {m : Machine} (h : BlocksOk G m) (D : Deployment) (p i : Nat)
     {st : List Frame} (hst : ∀ f ∈ st, FrameOk G f) : BlocksOk G (unwind D p i st m) := by
   induction st generalizing m with
@@ -453,6 +479,7 @@ theorem BlocksOk.unwind {m : Machine} (h : BlocksOk G m) (D : Deployment) (p i :
       · exact ih h1 hst'
       · exact h1.modSess i _ fun _ => ⟨(hst (.hold r k) (by simp)).2, hst'⟩
 
+/-- What remains after removing a job was there before. -/
 theorem mem_removeJob {i : Nat} {x : Job} {js : List Job} (h : x ∈ removeJob i js) : x ∈ js := by
   induction js with
   | nil => exact h
@@ -464,6 +491,7 @@ theorem mem_removeJob {i : Nat} {x : Job} {js : List Job} (h : x ∈ removeJob i
       · exact List.mem_cons_self
       · exact List.mem_cons_of_mem _ (ih h)
 
+/-- A preemption keeps the property of all blocks. -/
 theorem BlocksOk.preempt {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (p i : Nat) : BlocksOk G (preempt D p i m) := by
   unfold Serq.preempt
@@ -478,6 +506,7 @@ theorem BlocksOk.preempt {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : D
     ⟨h1.sess, fun j hj => h.jobs j (mem_removeJob hj)⟩
   exact BlocksOk.enqueue hG (BlocksOk.unwind h2 D p i (h2.sess i).stack) D i _
 
+/-- A growth, with the preemptions that it needs, keeps the property of all blocks. -/
 theorem BlocksOk.grow {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (p i need fuel : Nat) : BlocksOk G (grow D p i need fuel m).1 := by
   induction fuel generalizing m with
@@ -494,6 +523,7 @@ theorem BlocksOk.grow {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Depl
         · exact h.preempt hG D p _
         · exact ih (h.preempt hG D p _)
 
+/-- Serving a resident keeps the property of all blocks. -/
 theorem BlocksOk.serveJob {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (cap : Nat) (j : Job) : BlocksOk G (serveJob D cap j m).1 := by
   unfold Serq.serveJob
@@ -524,6 +554,7 @@ theorem BlocksOk.serveJob {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : 
                   fun hs => ⟨hs.prog, frameOk_modInnermost p _ hs.stack⟩) rfl rfl
               · next m' heq => rw [heq] at hg; exact hg
 
+/-- Serving the residents keeps the property of all blocks. -/
 theorem BlocksOk.serveAll {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (cap fuel : Nat) (todo : List Job) : BlocksOk G (serveAll D cap fuel todo m) := by
   induction fuel generalizing todo m with
@@ -542,6 +573,7 @@ theorem BlocksOk.serveAll {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : 
         · exact h1
         · exact ih h1 rest
 
+/-- Admitting and serving a session in an iteration keeps the property of all blocks. -/
 theorem BlocksOk.admitNext {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (cap p i : Nat) : BlocksOk G (admitNext D cap p i m) := by
   unfold Serq.admitNext
@@ -556,6 +588,7 @@ theorem BlocksOk.admitNext {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D :
   · exact h1
   · exact h1.serveJob hG D cap _
 
+/-- Serving the queues of the engine keeps the property of all blocks. -/
 theorem BlocksOk.admitWaiting {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (cap fuel : Nat) : BlocksOk G (admitWaiting D cap fuel m) := by
   induction fuel generalizing m with
@@ -574,10 +607,12 @@ theorem BlocksOk.admitWaiting {m : Machine} (hG : Closed G) (h : BlocksOk G m) (
             · exact ih (h.admitNext hG D cap _ _)
             · exact h
 
+/-- Building a batch keeps the property of all blocks. -/
 theorem BlocksOk.buildBatch {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (cap : Nat) : BlocksOk G (buildBatch D cap m) :=
   BlocksOk.admitWaiting hG (BlocksOk.serveAll hG (by exact h.of_eq rfl rfl) D cap _ _) D cap _
 
+/-- Starting an iteration keeps the property of all blocks. -/
 theorem BlocksOk.startIteration {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment) :
     BlocksOk G (startIteration D m) := by
   have hb := h.buildBatch hG D (chunkCap D m)
@@ -588,9 +623,11 @@ theorem BlocksOk.startIteration {m : Machine} (hG : Closed G) (h : BlocksOk G m)
 
 /-! ## Events -/
 
+/-- Making a session ready keeps the property of all blocks. -/
 theorem BlocksOk.wake {m : Machine} (h : BlocksOk G m) (i : Nat) : BlocksOk G (wake m i) :=
   (h.modSess i (fun s => { s with status := .ready }) fun hs => ⟨hs.prog, hs.stack⟩).of_eq rfl rfl
 
+/-- The end of an iteration, for its sessions, keeps the property of all blocks. -/
 theorem BlocksOk.applyEntries {m : Machine} (h : BlocksOk G m) (es : List Entry) :
     BlocksOk G (applyEntries es m) := by
   induction es generalizing m with
@@ -602,6 +639,7 @@ theorem BlocksOk.applyEntries {m : Machine} (h : BlocksOk G m) (es : List Entry)
     · exact h.wake _
     · exact h
 
+/-- The jobs that an iteration leaves come from the same runs. -/
 theorem jobOk_unfinished {batch : List Entry} {js : List Job} (h : ∀ j ∈ js, JobOk G j) :
     ∀ j ∈ unfinished (applyBatch batch js), JobOk G j := by
   induction js with
@@ -617,6 +655,7 @@ theorem jobOk_unfinished {batch : List Entry} {js : List Job} (h : ∀ j ∈ js,
         exact ⟨a, b, c, d, e, h1, h2, h3⟩
       · exact ih' j hj
 
+/-- An event keeps the property of all blocks. -/
 theorem BlocksOk.handle {m : Machine} (h : BlocksOk G m) (D : Deployment) (t : Nat) (e : Ev) :
     BlocksOk G (handle D t e m) := by
   have h0 : BlocksOk G { m with clock := { m.clock with now := t } } := h.of_eq rfl rfl
@@ -669,6 +708,7 @@ theorem sessOk_newSessions {D : Deployment} {P : Block} {status : Status} (hG : 
       | zero => exact ⟨hP, by simp [newSessions, Lst.nth, newSess]⟩
       | succ j => exact ih (i + 1) ts j
 
+/-- The start keeps the property of all blocks. -/
 theorem BlocksOk.initial (hG : Closed G) {P : Block} (hP : G P) (D : Deployment) (w : Workload) :
     BlocksOk G (initial D w P) := by
   unfold Serq.initial

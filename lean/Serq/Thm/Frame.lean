@@ -29,8 +29,10 @@ structure Keeps (m m' : Machine) : Prop where
 structure Same (m m' : Machine) : Prop extends Keeps m m' where
   plan : m'.plan = m.plan
 
+/-- Doing nothing keeps everything. -/
 theorem Keeps.refl (m : Machine) : Keeps m m := ⟨rfl, rfl, rfl, id, id⟩
 
+/-- What two steps keep, both together keep. -/
 theorem Keeps.trans {a b c : Machine} (h : Keeps a b) (h' : Keeps b c) : Keeps a c where
   clock := h'.clock.trans h.clock
   size := h'.size.trans h.size
@@ -42,8 +44,10 @@ theorem Keeps.trans {a b c : Machine} (h : Keeps a b) (h' : Keeps b c) : Keeps a
     rw [h.clock] at h2
     exact h2 h1
 
+/-- Doing nothing leaves the plan alone too. -/
 theorem Same.refl (m : Machine) : Same m m := ⟨Keeps.refl m, rfl⟩
 
+/-- What two steps leave alone, both together leave alone. -/
 theorem Same.trans {a b c : Machine} (h : Same a b) (h' : Same b c) : Same a c :=
   ⟨h.toKeeps.trans h'.toKeeps, h'.plan.trans h.plan⟩
 
@@ -87,42 +91,54 @@ theorem duesOk_insert {now : Nat} {ds : List Due} (h : DuesOk now ds) {d : Due} 
 
 /-! ## Small steps -/
 
+/-- Changing a session leaves the clock and the plan alone. -/
 theorem same_modSess (m : Machine) (i : Nat) (f : Sess → Sess) : Same m (m.modSess i f) :=
   ⟨⟨rfl, by simp [Machine.modSess], rfl, id, id⟩, rfl⟩
 
+/-- Changing a pool leaves the clock and the plan alone. -/
 theorem same_modPool (m : Machine) (p : Nat) (f : PoolSt → PoolSt) : Same m (m.modPool p f) :=
   ⟨⟨rfl, rfl, by simp [Machine.modPool], id, id⟩, rfl⟩
 
+/-- Changing a stage leaves the clock and the plan alone. -/
 theorem same_modStage (m : Machine) (s : Nat) (f : StageSt → StageSt) : Same m (m.modStage s f) :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Setting an attribute leaves the clock and the plan alone. -/
 theorem same_setAttr (m : Machine) (i slot v : Nat) : Same m (m.setAttr i slot v) :=
   same_modSess m i _
 
+/-- Changing who is ready leaves the clock and the plan alone. -/
 theorem same_ready (m : Machine) (l : List Nat) : Same m { m with ready := l } :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Making a session ready leaves the clock and the plan alone. -/
 theorem same_wake (m : Machine) (i : Nat) : Same m (wake m i) :=
   ⟨⟨rfl, by simp [wake, Machine.modSess], rfl, id, id⟩, rfl⟩
 
+/-- Changing the jobs leaves the clock and the plan alone. -/
 theorem same_jobs (m : Machine) (l : List Job) : Same m { m with jobs := l } :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Recording an observation leaves the clock and the plan alone. -/
 theorem same_obs (m : Machine) (l : List Obs) : Same m { m with obs := l } :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Counting a rejection leaves the clock and the plan alone. -/
 theorem same_rejected (m : Machine) (n : Nat) : Same m { m with rejected := n } :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Recording that fuel ran out leaves the clock and the plan alone. -/
 theorem same_fuel (m : Machine) : Same m { m with outOfFuel := true } :=
   ⟨⟨rfl, rfl, rfl, fun _ => rfl, id⟩, rfl⟩
 
+/-- Starting a service leaves the clock and the plan alone. -/
 theorem same_serveFor (m : Machine) (i s w : Nat) : Same m (serveFor m i s w) :=
   ⟨⟨rfl, by simp [serveFor, Machine.modSess], rfl, id,
     fun h => duesOk_insert h (Nat.le_add_right _ _)⟩, rfl⟩
 
 /-! ## Pools and admission -/
 
+/-- Making room leaves the clock and the plan alone. -/
 theorem same_makeRoom (D : Deployment) (m : Machine) (p need : Nat) :
     Same m (makeRoom D m p need) := by
   unfold makeRoom
@@ -131,6 +147,7 @@ theorem same_makeRoom (D : Deployment) (m : Machine) (p need : Nat) :
   · exact Same.refl m
   · exact same_modPool m p _
 
+/-- Taking one allocation leaves the clock and the plan alone. -/
 theorem same_takeOne (D : Deployment) (i : Nat) (caching : Bool) (m : Machine) (a : Alloc) :
     Same m (takeOne D i caching m a) := by
   unfold takeOne
@@ -141,12 +158,14 @@ theorem same_takeOne (D : Deployment) (i : Nat) (caching : Bool) (m : Machine) (
   · exact same_modPool m _ _
   · exact Same.refl m
 
+/-- Taking the allocations of a hold leaves the clock and the plan alone. -/
 theorem same_takeAll (D : Deployment) (i : Nat) (caching : Bool) (as : List Alloc) (m : Machine) :
     Same m (takeAll D i caching as m) := by
   induction as generalizing m with
   | nil => exact Same.refl m
   | cons a as ih => exact (same_takeOne D i caching m a).trans (ih _)
 
+/-- Giving one allocation back leaves the clock and the plan alone. -/
 theorem same_giveOne (D : Deployment) (i : Nat) (grown : Bool) (value : Option Nat) (m : Machine)
     (a : Alloc) : Same m (giveOne D i grown value m a) := by
   unfold giveOne
@@ -155,16 +174,19 @@ theorem same_giveOne (D : Deployment) (i : Nat) (grown : Bool) (value : Option N
   · exact same_modPool m _ _
   · exact (same_modPool m _ _).trans ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Giving allocations back leaves the clock and the plan alone. -/
 theorem same_giveAll (D : Deployment) (i : Nat) (grown : Bool) (value : Option Nat)
     (as : List Alloc) (m : Machine) : Same m (giveAll D i grown value as m) := by
   induction as generalizing m with
   | nil => exact Same.refl m
   | cons a as ih => exact (same_giveOne D i grown value m a).trans (ih _)
 
+/-- Releasing a hold leaves the clock and the plan alone. -/
 theorem same_releaseHold (D : Deployment) (i : Nat) (r : HoldRec) (grown : Bool) (m : Machine) :
     Same m (releaseHold D i r grown m) :=
   (same_modSess m i _).trans (same_giveAll D i grown _ _ _)
 
+/-- Releasing all holds of a session leaves the clock and the plan alone. -/
 theorem same_releaseStack (D : Deployment) (i : Nat) (st : List Frame) (m : Machine) :
     Same m (releaseStack D i st m) := by
   induction st generalizing m with
@@ -174,9 +196,11 @@ theorem same_releaseStack (D : Deployment) (i : Nat) (st : List Frame) (m : Mach
     | seq k => exact ih m
     | hold r k => exact (same_releaseHold D i r r.grown m).trans (ih _)
 
+/-- Ending a session leaves the clock and the plan alone. -/
 theorem same_endSession (D : Deployment) (m : Machine) (i : Nat) : Same m (endSession D m i) :=
   (same_releaseStack D i _ m).trans (same_modSess _ i _)
 
+/-- Joining a queue, or being rejected leaves the clock and the plan alone. -/
 theorem same_enqueue (D : Deployment) (m : Machine) (i : Nat) (front : Bool) :
     Same m (enqueue D m i front) := by
   unfold enqueue
@@ -187,10 +211,12 @@ theorem same_enqueue (D : Deployment) (m : Machine) (i : Nat) (front : Bool) :
     · exact (same_modPool m _ _).trans (same_modSess _ i _)
   · exact Same.refl m
 
+/-- Starting the body of a hold leaves the clock and the plan alone. -/
 theorem same_enterBody (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (body k : Block) :
     Same m (enterBody D m i r body k) :=
   ⟨⟨rfl, by simp [enterBody, Machine.modSess], rfl, id, id⟩, rfl⟩
 
+/-- Admitting a session leaves the clock and the plan alone. -/
 theorem same_admit (D : Deployment) (m : Machine) (p i left : Nat) :
     Same m (admit D m p i left) := by
   unfold admit
@@ -198,6 +224,7 @@ theorem same_admit (D : Deployment) (m : Machine) (p i left : Nat) :
   · exact ((same_modPool m p _).trans (same_takeAll D i _ _ _)).trans (same_enterBody D _ i _ _ _)
   · exact Same.refl m
 
+/-- Admitting at one pool leaves the clock and the plan alone. -/
 theorem same_admitHeads (D : Deployment) (p fuel : Nat) (m : Machine) :
     Same m (admitHeads D p fuel m) := by
   induction fuel generalizing m with
@@ -210,6 +237,7 @@ theorem same_admitHeads (D : Deployment) (p fuel : Nat) (m : Machine) :
       · exact (same_admit D m p _ 0).trans (ih _)
       · exact Same.refl m
 
+/-- Admitting at some pools leaves the clock and the plan alone. -/
 theorem same_admitPools (D : Deployment) (Ps : List Pool) (p : Nat) (m : Machine) :
     Same m (admitPools D Ps p m) := by
   induction Ps generalizing p m with
@@ -221,11 +249,13 @@ theorem same_admitPools (D : Deployment) (Ps : List Pool) (p : Nat) (m : Machine
     · exact Same.refl m
     · exact same_admitHeads D p _ m
 
+/-- Admitting at every pool that no engine serves leaves the clock and the plan alone. -/
 theorem same_admitAll (D : Deployment) (m : Machine) : Same m (admitAll D m) :=
   same_admitPools D D.pools 0 m
 
 /-! ## Commands -/
 
+/-- Starting a run leaves the clock and the plan alone. -/
 theorem same_startRun (D : Deployment) (m : Machine) (i s : Nat) (mode : Mode) (w : Nat)
     (growing : Option Nat) : Same m (startRun D m i s mode w growing) := by
   unfold startRun
@@ -236,6 +266,7 @@ theorem same_startRun (D : Deployment) (m : Machine) (i s : Nat) (mode : Mode) (
     · exact (same_modStage m s _).trans (same_modSess _ i _)
   · exact (same_modSess m i _).trans (same_jobs _ _)
 
+/-- Releasing one pool of a hold leaves the clock and the plan alone. -/
 theorem same_releasePool (D : Deployment) (m : Machine) (i p : Nat) :
     Same m (releasePool D m i p) := by
   unfold releasePool
@@ -246,6 +277,7 @@ theorem same_releasePool (D : Deployment) (m : Machine) (i p : Nat) :
     · exact (((same_modSess m i _).trans (same_giveOne D i _ _ _ _)).trans
         (same_modSess _ i _)).trans (same_admitAll D _)
 
+/-- Ending a hold leaves the clock and the plan alone. -/
 theorem same_finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block)
     (st : List Frame) : Same m (finishHold D m i r k st) :=
   ((same_releaseHold D i r r.grown m).trans (same_modSess _ i _)).trans (same_admitAll D _)
@@ -315,14 +347,18 @@ budget are the budget. -/
 structure Builds (B : Nat) (m m' : Machine) : Prop extends Keeps m m' where
   budget : sumTokens m.plan.batch + m.plan.left = B → sumTokens m'.plan.batch + m'.plan.left = B
 
+/-- Doing nothing hands out nothing. -/
 theorem Builds.refl (B : Nat) (m : Machine) : Builds B m m := ⟨Keeps.refl m, id⟩
 
+/-- Two steps of building a batch are one. -/
 theorem Builds.trans {B : Nat} {a b c : Machine} (h : Builds B a b) (h' : Builds B b c) :
     Builds B a c := ⟨h.toKeeps.trans h'.toKeeps, fun x => h'.budget (h.budget x)⟩
 
+/-- What leaves the plan alone hands out nothing. -/
 theorem Same.builds {m m' : Machine} (B : Nat) (h : Same m m') : Builds B m m' :=
   ⟨h.toKeeps, fun x => by rw [h.plan]; exact x⟩
 
+/-- The tokens of two batches together are their sum. -/
 theorem sumTokens_append (a b : List Entry) : sumTokens (a ++ b) = sumTokens a + sumTokens b := by
   induction a with
   | nil => simp [sumTokens]
@@ -337,6 +373,7 @@ theorem sumTokens_removeEntry (i : Nat) (l : List Entry) :
     unfold removeEntry tokensOf
     split <;> simp only [sumTokens] <;> omega
 
+/-- Unwinding a preempted session to its hold leaves the clock and the plan alone. -/
 theorem same_unwind (D : Deployment) (p i : Nat) (st : List Frame) (m : Machine) :
     Same m (unwind D p i st m) := by
   induction st generalizing m with
@@ -351,6 +388,7 @@ theorem same_unwind (D : Deployment) (p i : Nat) (st : List Frame) (m : Machine)
       · exact (same_releaseHold D i r true m).trans (ih _)
       · exact (same_releaseHold D i r true m).trans (same_modSess _ i _)
 
+/-- Moving a position leaves the clock and the plan alone. -/
 theorem same_moveTo (m : Machine) (i p x : Nat) : Same m (moveTo m i p x) := same_modSess m i _
 
 /-- Without a victim's tokens the batch is smaller, and the budget has them again. -/
@@ -361,6 +399,7 @@ theorem builds_withoutVictim (B : Nat) (m : Machine) (i : Nat) (l : List Job) :
   simp only [withoutVictim]
   omega
 
+/-- A preemption hands out no more than the budget. -/
 theorem builds_preempt (B : Nat) (D : Deployment) (p i : Nat) (m : Machine) :
     Builds B m (preempt D p i m) := by
   unfold preempt
@@ -369,10 +408,12 @@ theorem builds_preempt (B : Nat) (D : Deployment) (p i : Nat) (m : Machine) :
   exact (((same_setAttr m i _ _).trans (same_moveTo _ i p _)).builds B).trans
     (builds_withoutVictim B _ i _)
 
+/-- A growth that finds room leaves the clock and the plan alone. -/
 theorem same_grown (D : Deployment) (p i need : Nat) (m : Machine) :
     Same m (addUnits (takeUnits (makeRoom D m p need) p need) i p need) :=
   ((same_makeRoom D m p need).trans (same_modPool _ _ _)).trans (same_modSess _ i _)
 
+/-- A growth, with the preemptions that it needs, hands out no more than the budget. -/
 theorem builds_grow (B : Nat) (D : Deployment) (p i need fuel : Nat) (m : Machine) :
     Builds B m (grow D p i need fuel m).1 := by
   induction fuel generalizing m with
@@ -417,6 +458,7 @@ theorem left_grow (D : Deployment) (p i need fuel : Nat) (m : Machine) :
         · exact hp _
         · exact Nat.le_trans (hp _) (ih _)
 
+/-- Giving a resident its tokens hands out no more than the budget. -/
 theorem builds_giveTokens (B : Nat) (D : Deployment) (j : Job) (t : Nat) (m : Machine)
     (ht : t ≤ m.plan.left) : Builds B m (giveTokens D j t m).1 := by
   unfold giveTokens
@@ -442,10 +484,12 @@ theorem builds_giveTokens (B : Nat) (D : Deployment) (j : Job) (t : Nat) (m : Ma
           rw [heq] at hg
           exact hg
 
+/-- Nobody gets more than is left of the budget. -/
 theorem tokensFor_le (cap : Nat) (j : Job) (m : Machine) : tokensFor cap j m ≤ m.plan.left := by
   unfold tokensFor
   split <;> omega
 
+/-- Serving a resident hands out no more than the budget. -/
 theorem builds_serveJob (B : Nat) (D : Deployment) (cap : Nat) (j : Job) (m : Machine) :
     Builds B m (serveJob D cap j m).1 := by
   unfold serveJob
@@ -458,6 +502,7 @@ theorem builds_serveJob (B : Nat) (D : Deployment) (cap : Nat) (j : Job) (m : Ma
       · exact Builds.refl B m
       · exact builds_giveTokens B D j _ m (tokensFor_le cap j m)
 
+/-- Serving the residents hands out no more than the budget. -/
 theorem builds_serveAll (B : Nat) (D : Deployment) (cap fuel : Nat) (todo : List Job) (m : Machine) :
     Builds B m (serveAll D cap fuel todo m) := by
   induction fuel generalizing todo m with
@@ -476,10 +521,12 @@ theorem builds_serveAll (B : Nat) (D : Deployment) (cap fuel : Nat) (todo : List
         · exact h
         · exact h.trans (ih _ _)
 
+/-- Noting who was admitted hands out no more than the budget. -/
 theorem builds_entered (B : Nat) (m : Machine) (l : List (Nat × Nat)) :
     Builds B m { m with plan := { m.plan with entered := l } } :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, id⟩
 
+/-- Admitting and serving a session in an iteration hands out no more than the budget. -/
 theorem builds_admitNext (B : Nat) (D : Deployment) (cap p i : Nat) (m : Machine) :
     Builds B m (admitNext D cap p i m) := by
   unfold admitNext
@@ -493,6 +540,7 @@ theorem builds_admitNext (B : Nat) (D : Deployment) (cap p i : Nat) (m : Machine
   · exact h
   · exact h.trans (builds_serveJob B D cap _ _)
 
+/-- Serving the queues of the engine hands out no more than the budget. -/
 theorem builds_admitWaiting (B : Nat) (D : Deployment) (cap fuel : Nat) (m : Machine) :
     Builds B m (admitWaiting D cap fuel m) := by
   induction fuel generalizing m with

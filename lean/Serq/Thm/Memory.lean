@@ -25,6 +25,7 @@ def heldTotal (p : Nat) (m : Machine) : Nat := sumHeld p m.sess.toList
 def heldOthers (p i : Nat) (m : Machine) : Nat :=
   sumHeld p (Lst.mod (fun s => { s with stack := [] }) m.sess.toList i)
 
+/-- After a change of one session all hold at most what the others held and what it holds now. -/
 theorem sumHeld_mod (p : Nat) (f : Sess → Sess) (l : List Sess) (i : Nat) :
     sumHeld p (Lst.mod f l i) ≤
       sumHeld p (Lst.mod (fun s => { s with stack := [] }) l i) +
@@ -39,6 +40,7 @@ theorem sumHeld_mod (p : Nat) (f : Sess → Sess) (l : List Sess) (i : Nat) :
       have := ih i
       omega
 
+/-- What all sessions hold is what the others hold and what one holds. -/
 theorem sumHeld_split (p : Nat) (l : List Sess) (i : Nat) :
     sumHeld p l = sumHeld p (Lst.mod (fun s => { s with stack := [] }) l i) +
       heldOn p (Lst.nth default l i).stack := by
@@ -57,6 +59,7 @@ theorem heldTotal_split (p i : Nat) (m : Machine) :
     heldTotal p m = heldOthers p i m + heldOn p (m.at_ i).stack :=
   sumHeld_split p m.sess.toList i
 
+/-- After a change of one session all hold at most what the others held and what it holds now. -/
 theorem heldTotal_modSess (p i : Nat) (m : Machine) (f : Sess → Sess) :
     heldTotal p (m.modSess i f) ≤ heldOthers p i m + heldOn p (f (m.at_ i)).stack :=
   sumHeld_mod p f m.sess.toList i
@@ -69,10 +72,12 @@ theorem heldTotal_modSess_le {p i : Nat} {m : Machine} {f : Sess → Sess}
   have h2 := heldTotal_split p i m
   omega
 
+/-- The same sessions hold the same. -/
 theorem heldTotal_eq {p : Nat} {m m' : Machine} (h : m'.sess = m.sess) :
     heldTotal p m' = heldTotal p m := by
   simp [heldTotal, h]
 
+/-- The same others hold the same. -/
 theorem heldOthers_eq {p i : Nat} {m m' : Machine} (h : m'.sess = m.sess) :
     heldOthers p i m' = heldOthers p i m := by
   simp [heldOthers, h]
@@ -131,6 +136,7 @@ def HoldsOk (D : Deployment) : Block → Prop
   | .Loop body => HoldsOk D body
   | .While _ body k => HoldsOk D body ∧ HoldsOk D k
 
+/-- That every hold does what it must passes to parts. -/
 theorem closed_holdsOk (D : Deployment) : Closed (HoldsOk D) where
   done := trivial
   part := by
@@ -204,11 +210,13 @@ theorem MemInv.modPool {m : Machine} (h : MemInv D m) (p : Nat) (f : PoolSt → 
     · exact this
   pos := h.pos
 
+/-- The units of two lists of entries together are their sum. -/
 theorem sumSizes_append (a b : List CacheEntry) : sumSizes (a ++ b) = sumSizes a + sumSizes b := by
   induction a with
   | nil => simp [sumSizes]
   | cons e a ih => simp only [List.cons_append, sumSizes, ih]; omega
 
+/-- Without a session's prefix no more is cached. -/
 theorem sumSizes_removeOwn (i : Nat) (l : List CacheEntry) :
     sumSizes (removeOwn i l) ≤ sumSizes l := by
   induction l with
@@ -217,6 +225,7 @@ theorem sumSizes_removeOwn (i : Nat) (l : List CacheEntry) :
     unfold removeOwn
     split <;> simp only [sumSizes] <;> omega
 
+/-- After a session consumed its prefix no more is cached. -/
 theorem sumSizes_consumeOwn (i keep : Nat) (l : List CacheEntry) :
     sumSizes (consumeOwn i keep l) ≤ sumSizes l := by
   induction l with
@@ -229,6 +238,7 @@ theorem sumSizes_consumeOwn (i keep : Nat) (l : List CacheEntry) :
 
 /-! ## Giving back -/
 
+/-- A hold leaves cached no more than it held. -/
 theorem keepUnits_le (block : Nat) (grown : Bool) (value : Option Nat) {a : Alloc}
     (h : a.pos ≤ a.units) : keepUnits block grown value a ≤ a.units := by
   unfold keepUnits
@@ -248,6 +258,7 @@ def Covers (X : Nat → Nat) (as : List Alloc) (m : Machine) : Prop :=
 def MemOk (D : Deployment) (m : Machine) : Prop :=
   ∀ p, p < m.pools.length → (m.pool p).used + sumSizes (m.pool p).entries ≤ (D.pool p).cap
 
+/-- Giving one allocation back keeps everything in the capacity, and covers what is still held. -/
 theorem giveOne_mem {m : Machine} {X : Nat → Nat} {a : Alloc} {as : List Alloc} (hm : MemOk D m)
     (hc : Covers X (a :: as) m) (ha : a.pos ≤ a.units) (i : Nat) (grown : Bool)
     (value : Option Nat) :
@@ -307,6 +318,7 @@ theorem giveOne_mem {m : Machine} {X : Nat → Nat} {a : Alloc} {as : List Alloc
       · next h' => exact absurd ⟨h', h' ▸ hq⟩ h
       · exact hcq
 
+/-- Giving allocations back keeps everything in the capacity, and covers what is still held. -/
 theorem giveAll_mem {m : Machine} {X : Nat → Nat} {as : List Alloc} (hm : MemOk D m)
     (hc : Covers X as m) (ha : AllocsPos as) (i : Nat) (grown : Bool) (value : Option Nat) :
     MemOk D (giveAll D i grown value as m) ∧
@@ -328,13 +340,16 @@ theorem releaseHold_mem {m : Machine} {X : Nat → Nat} {r : HoldRec} (hm : MemO
       ∀ p, p < m.pools.length → X p ≤ ((releaseHold D i r grown m).pool p).used :=
   giveAll_mem (m := m.modSess i _) hm hc ha i grown _
 
+/-- A release changes of the sessions only the remembered attributes. -/
 theorem releaseHold_sess (D : Deployment) (i : Nat) (r : HoldRec) (grown : Bool) (m : Machine) :
     (releaseHold D i r grown m).sess = (m.modSess i fun s => { s with snap := s.attrs }).sess :=
   (giveAll_sess D i grown (cacheValue D m i r.cache) r.allocs _).1
 
+/-- The same sessions are the same session by session. -/
 theorem at_eq {m m' : Machine} (h : m'.sess = m.sess) (j : Nat) : m'.at_ j = m.at_ j := by
   simp [Machine.at_, h]
 
+/-- A release changes no stack. -/
 theorem releaseHold_at (D : Deployment) (i : Nat) (r : HoldRec) (grown : Bool) (m : Machine)
     (j : Nat) : ((releaseHold D i r grown m).at_ j).stack = (m.at_ j).stack := by
   rw [at_eq (releaseHold_sess D i r grown m), at_modSess]
@@ -348,6 +363,7 @@ structure Virtual (D : Deployment) (i : Nat) (st : List Frame) (m : Machine) : P
   top : StackPos st
   others : ∀ j, j ≠ i → StackPos (m.at_ j).stack
 
+/-- A machine within bounds, seen from one session. -/
 theorem MemInv.toVirtual {m : Machine} (h : MemInv D m) (i : Nat) :
     Virtual D i (m.at_ i).stack m where
   mem := h.mem
@@ -409,9 +425,11 @@ theorem Virtual.releaseHold {m : Machine} {i : Nat} {r : HoldRec} {k : Block} {s
     rw [releaseHold_at]
     exact h.others j hj
 
+/-- A block that is left changes nothing of what is held. -/
 theorem Virtual.seq {m : Machine} {i : Nat} {k : Block} {st : List Frame}
     (h : Virtual D i (.seq k :: st) m) : Virtual D i st m := ⟨h.mem, h.held, h.top, h.others⟩
 
+/-- Releasing a session's holds one by one stays within bounds. -/
 theorem Virtual.releaseStack {m : Machine} {i : Nat} {st : List Frame} (h : Virtual D i st m) :
     Virtual D i [] (releaseStack D i st m) := by
   induction st generalizing m with
@@ -421,9 +439,11 @@ theorem Virtual.releaseStack {m : Machine} {i : Nat} {st : List Frame} (h : Virt
     | seq k => exact ih h.seq
     | hold r k => exact ih (h.releaseHold r.grown)
 
+/-- Ending a session keeps memory within bounds. -/
 theorem MemInv.endSession {m : Machine} (h : MemInv D m) (i : Nat) : MemInv D (endSession D m i) :=
   (h.toVirtual i).releaseStack.toInv _ (fun _ => Nat.le_refl _) trivial
 
+/-- Joining a queue, or being rejected keeps memory within bounds. -/
 theorem MemInv.enqueue {m : Machine} (h : MemInv D m) (i : Nat) (front : Bool) :
     MemInv D (enqueue D m i front) := by
   unfold Serq.enqueue
@@ -436,6 +456,7 @@ theorem MemInv.enqueue {m : Machine} (h : MemInv D m) (i : Nat) (front : Bool) :
 
 /-! ## Taking -/
 
+/-- Rounding up keeps the order. -/
 theorem roundUp_mono (b : Nat) {u v : Nat} (h : u ≤ v) : roundUp b u ≤ roundUp b v := by
   unfold roundUp
   split
@@ -487,6 +508,7 @@ theorem room_mem {m : Machine} (hm : MemOk D m) (p units : Nat) (holders : List 
         exact absurd ⟨rfl, hq⟩ h
       · simp [hqp]
 
+/-- Taking one allocation that fits keeps everything in the capacity. -/
 theorem takeOne_mem {m : Machine} (hm : MemOk D m) (i : Nat) (caching : Bool) (a : Alloc)
     (hfit : a.pool < m.pools.length → (m.pool a.pool).used + a.units ≤ (D.pool a.pool).cap) :
     MemOk D (takeOne D i caching m a) ∧
@@ -521,6 +543,7 @@ theorem takeOne_mem {m : Machine} (hm : MemOk D m) (i : Nat) (caching : Bool) (a
     rw [h2 q (by rw [hlen]; exact hq), hused]
   · exact room_mem hm a.pool a.units [i] hfit
 
+/-- Taking allocations that fit, on different pools, keeps everything in the capacity. -/
 theorem takeAll_mem {m : Machine} (hm : MemOk D m) (i : Nat) (caching : Bool) {as : List Alloc}
     (hd : DistinctPools as)
     (hfit : ∀ a ∈ as, a.pool < m.pools.length →
@@ -574,6 +597,7 @@ theorem allFit_units {m : Machine} {i : Nat} {caching : Bool} {reuse : Option Na
       · exact ih h (fun n hn => hr n (by simp [hn])) a ha
     · simp at h
 
+/-- A hold must find at least the room that it takes. -/
 theorem needs_le (env : Env) (hs : List HoldPool) : ∀ n ∈ needs env hs, n.2.1 ≤ n.2.2 := by
   induction hs with
   | nil => simp [needs]
@@ -639,6 +663,7 @@ theorem MemInv.admit {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m
     exact MemInv.of_eq (hv.toInv _ (fun _ => Nat.le_refl _) hv.top) rfl rfl
   · exact h
 
+/-- Admitting at one pool keeps memory within bounds. -/
 theorem MemInv.admitHeads {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
     (p fuel : Nat) : MemInv D (admitHeads D p fuel m) := by
   induction fuel generalizing m with
@@ -652,6 +677,7 @@ theorem MemInv.admitHeads {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk
       · next hf => exact ih (h.admit hb p i 0 hf) (hb.admit (closed_holdsOk D) D p i 0)
       · exact h
 
+/-- Admitting at some pools keeps memory within bounds. -/
 theorem MemInv.admitPools {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
     (Ps : List Pool) (p : Nat) : MemInv D (admitPools D Ps p m) := by
   induction Ps generalizing m p with
@@ -662,11 +688,13 @@ theorem MemInv.admitPools {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk
     · exact ih h hb _
     · exact ih (h.admitHeads hb p _) (hb.admitHeads (closed_holdsOk D) D p _) _
 
+/-- Admitting at every pool that no engine serves keeps memory within bounds. -/
 theorem MemInv.admitAll {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m) :
     MemInv D (admitAll D m) := h.admitPools hb D.pools 0
 
 /-! ## Commands -/
 
+/-- Ending a hold keeps memory within bounds. -/
 theorem MemInv.finishHold {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m) (i : Nat)
     (r : HoldRec) (k : Block) (st : List Frame) (hst : (m.at_ i).stack = .hold r k :: st) :
     MemInv D (finishHold D m i r k st) := by
@@ -681,11 +709,13 @@ theorem MemInv.finishHold {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk
   exact (hb.releaseHold D i r r.grown).modSess i _ fun _ =>
     ⟨(hf (.hold r k) (by simp)).1, fun f hf' => hf f (by simp [hf'])⟩
 
+/-- The units of an allocation and of others are their sum. -/
 theorem unitsOn_cons (q : Nat) (a : Alloc) (as : List Alloc) :
     unitsOn q (a :: as) = unitsOn q [a] + unitsOn q as := by
   simp only [unitsOn]
   split <;> omega
 
+/-- A hold without one allocation holds less by that allocation. -/
 theorem unitsOn_withoutPool {p : Nat} {as : List Alloc} {a : Alloc} (h : findAlloc p as = some a)
     (q : Nat) : unitsOn q (withoutPool p as) + unitsOn q [a] = unitsOn q as := by
   induction as with
@@ -704,6 +734,7 @@ theorem unitsOn_withoutPool {p : Nat} {as : List Alloc} {a : Alloc} (h : findAll
       rw [if_neg hb, unitsOn_cons q b as, unitsOn_cons q b (withoutPool p as)]
       omega
 
+/-- A hold without one allocation keeps its positions. -/
 theorem allocsPos_withoutPool {p : Nat} {as : List Alloc} (h : AllocsPos as) :
     AllocsPos (withoutPool p as) := by
   induction as with
@@ -717,6 +748,7 @@ theorem allocsPos_withoutPool {p : Nat} {as : List Alloc} (h : AllocsPos as) :
       · exact h x (by simp)
       · exact ih (fun y hy => h y (by simp [hy])) x hx
 
+/-- An allocation that is found is there. -/
 theorem findAlloc_mem {p : Nat} {as : List Alloc} {a : Alloc} (h : findAlloc p as = some a) :
     a ∈ as := by
   induction as with
@@ -729,6 +761,7 @@ theorem findAlloc_mem {p : Nat} {as : List Alloc} {a : Alloc} (h : findAlloc p a
       exact List.mem_cons_self
     · exact List.mem_cons_of_mem _ (ih h)
 
+/-- Giving the innermost hold's allocation back lessens what is held by it. -/
 theorem dropInnermost_held {p : Nat} {st : List Frame} {r : HoldRec} {a : Alloc}
     (hr : innermostHold p st = some r) (ha : findAlloc p r.allocs = some a) (hp : StackPos st) :
     (∀ q, heldOn q (dropInnermost p st) + unitsOn q [a] = heldOn q st) ∧
@@ -754,6 +787,7 @@ theorem dropInnermost_held {p : Nat} {st : List Frame} {r : HoldRec} {a : Alloc}
         have := unitsOn_withoutPool ha q
         omega
 
+/-- Releasing one pool of a hold keeps memory within bounds. -/
 theorem MemInv.releasePool {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
     (i p : Nat) : MemInv D (releasePool D m i p) := by
   unfold Serq.releasePool
@@ -811,10 +845,12 @@ theorem MemInv.releasePool {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsO
       · exact BlocksOk.modSess (hbsnap.of_eq hs hj) i _
           fun hs => ⟨hs.prog, frameOk_dropInnermost p hs.stack⟩
 
+/-- Starting a service keeps memory within bounds. -/
 theorem MemInv.serveFor {m : Machine} (h : MemInv D m) (i s w : Nat) :
     MemInv D (serveFor m i s w) :=
   (h.modSame i (fun x => { x with status := .serving m.nextEvent }) rfl).of_eq rfl rfl
 
+/-- Starting a run keeps memory within bounds. -/
 theorem MemInv.startRun {m : Machine} (h : MemInv D m) (i s : Nat) (mode : Mode) (w : Nat)
     (growing : Option Nat) : MemInv D (startRun D m i s mode w growing) := by
   unfold Serq.startRun
@@ -825,6 +861,7 @@ theorem MemInv.startRun {m : Machine} (h : MemInv D m) (i s : Nat) (mode : Mode)
     · exact MemInv.modSame (by exact h.of_eq rfl rfl) i _ rfl
   · exact MemInv.of_eq (h.modSame i (fun x => { x with status := .engine }) rfl) rfl rfl
 
+/-- Running the commands of a session keeps memory within bounds. -/
 theorem MemInv.exec {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m) (fuel i : Nat) :
     MemInv D (exec D fuel m i) := by
   have hG := closed_holdsOk D
@@ -928,6 +965,7 @@ theorem MemInv.exec {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
         exact ih (h.modSame i _ rfl) (hb.modSess i _ fun hs => ⟨hG.part .choose hp, hs.stack⟩)
     · exact h
 
+/-- Running all ready sessions keeps memory within bounds. -/
 theorem MemInv.drain {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m) (fuel : Nat) :
     MemInv D (drain D fuel m) := by
   induction fuel generalizing m with
@@ -941,6 +979,7 @@ theorem MemInv.drain {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m
       have hb' : BlocksOk (HoldsOk D) { m with ready := is } := hb.of_eq rfl rfl
       exact ih (h'.exec hb' _ _) (hb'.exec (closed_holdsOk D) D _ _)
 
+/-- Settling keeps memory within bounds. -/
 theorem MemInv.settle {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m) (fuel : Nat) :
     MemInv D (settle D fuel m) := by
   induction fuel generalizing m with
@@ -956,6 +995,7 @@ theorem MemInv.settle {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) 
 
 /-! ## Growth and preemption -/
 
+/-- A changed allocation adds at most its growth. -/
 theorem unitsOn_modAlloc (p : Nat) (f : Alloc → Alloc) (hf : ∀ a, (f a).pool = a.pool) (k : Nat)
     (hu : ∀ a, (f a).units ≤ a.units + k) (q : Nat) (as : List Alloc) :
     unitsOn q (modAlloc p f as) ≤ unitsOn q as + (if q = p then k else 0) := by
@@ -976,6 +1016,7 @@ theorem unitsOn_modAlloc (p : Nat) (f : Alloc → Alloc) (hf : ∀ a, (f a).pool
     · simp only [unitsOn]
       split <;> omega
 
+/-- A changed innermost hold adds at most its growth. -/
 theorem heldOn_modInnermost (p : Nat) (f : Alloc → Alloc) (hf : ∀ a, (f a).pool = a.pool) (k : Nat)
     (hu : ∀ a, (f a).units ≤ a.units + k) (q : Nat) (st : List Frame) :
     heldOn q (modInnermost p f st) ≤ heldOn q st + (if q = p then k else 0) := by
@@ -1030,6 +1071,7 @@ theorem stackPos_modInnermost {p : Nat} {f : Alloc → Alloc} {st : List Frame} 
       · next b hb =>
         exact ⟨hmod r.allocs h.1 (fun a ha => hf a (by simp [innermost, ha])), h.2⟩
 
+/-- The innermost allocation's position is within its units. -/
 theorem innermost_pos {p : Nat} {st : List Frame} {a : Alloc} (h : StackPos st)
     (ha : innermost p st = some a) : a.pos ≤ a.units := by
   induction st with
@@ -1046,6 +1088,7 @@ theorem innermost_pos {p : Nat} {st : List Frame} {a : Alloc} (h : StackPos st)
         exact h.1 b (findAlloc_mem hb)
       · exact ih h.2 ha
 
+/-- Moving a position keeps memory within bounds. -/
 theorem MemInv.moveTo {m : Machine} (h : MemInv D m) (i p x : Nat)
     (hx : ∀ a, innermost p (m.at_ i).stack = some a → x ≤ a.units) :
     MemInv D (moveTo m i p x) := by
@@ -1055,6 +1098,7 @@ theorem MemInv.moveTo {m : Machine} (h : MemInv D m) (i p x : Nat)
     simpa using this
   · exact stackPos_modInnermost hs fun a ha _ => hx a ha
 
+/-- Unwinding a preempted session stays within bounds. -/
 theorem Virtual.unwind {m : Machine} {i p : Nat} {st : List Frame} (h : Virtual D i st m) :
     MemInv D (unwind D p i st m) := by
   induction st generalizing m with
@@ -1070,6 +1114,7 @@ theorem Virtual.unwind {m : Machine} {i p : Nat} {st : List Frame} (h : Virtual 
       · exact ih h1
       · exact h1.toInv _ (fun _ => Nat.le_refl _) h1.top
 
+/-- A preemption keeps memory within bounds. -/
 theorem MemInv.preempt {m : Machine} (h : MemInv D m) (p i : Nat) : MemInv D (preempt D p i m) := by
   unfold Serq.preempt
   simp only
@@ -1094,6 +1139,7 @@ theorem MemInv.preempt {m : Machine} (h : MemInv D m) (p i : Nat) : MemInv D (pr
 
 /-! A preemption leaves the stacks of all other sessions alone. -/
 
+/-- The end of a session changes no other stack. -/
 theorem endSession_at (D : Deployment) (m : Machine) {i j : Nat} (h : i ≠ j) :
     ((endSession D m i).at_ j).stack = (m.at_ j).stack := by
   have hr : ∀ (st : List Frame) (m : Machine),
@@ -1110,6 +1156,7 @@ theorem endSession_at (D : Deployment) (m : Machine) {i j : Nat} (h : i ≠ j) :
   rw [at_modSess, if_neg (fun h' => h h'.1)]
   exact hr _ m
 
+/-- Joining a queue changes no other stack. -/
 theorem enqueue_at (D : Deployment) (m : Machine) {i j : Nat} (h : i ≠ j) (front : Bool) :
     ((enqueue D m i front).at_ j).stack = (m.at_ j).stack := by
   unfold enqueue
@@ -1121,6 +1168,7 @@ theorem enqueue_at (D : Deployment) (m : Machine) {i j : Nat} (h : i ≠ j) (fro
       rfl
   · rfl
 
+/-- Unwinding changes no other stack. -/
 theorem unwind_at (D : Deployment) (p : Nat) {i j : Nat} (h : i ≠ j) (st : List Frame) (m : Machine) :
     ((unwind D p i st m).at_ j).stack = (m.at_ j).stack := by
   induction st generalizing m with
@@ -1138,6 +1186,7 @@ theorem unwind_at (D : Deployment) (p : Nat) {i j : Nat} (h : i ≠ j) (st : Lis
       · rw [at_modSess, if_neg (fun h' => h h'.1)]
         exact releaseHold_at D i r true m j
 
+/-- A preemption changes no other stack. -/
 theorem preempt_at (D : Deployment) (p : Nat) {i j : Nat} (h : i ≠ j) (m : Machine) :
     ((preempt D p i m).at_ j).stack = (m.at_ j).stack := by
   unfold preempt
@@ -1191,9 +1240,11 @@ theorem grow_at (D : Deployment) (p i need fuel : Nat) {m m' : Machine}
 def addedUnits (p need : Nat) (s : Sess) : Sess :=
   { s with stack := modInnermost p (fun a => { a with units := a.units + need }) s.stack }
 
+/-- A growth changes one session. -/
 theorem addUnits_eq (m : Machine) (i p need : Nat) :
     addUnits m i p need = m.modSess i (addedUnits p need) := rfl
 
+/-- A growth, with the preemptions that it needs, keeps memory within bounds. -/
 theorem MemInv.grow {m : Machine} (h : MemInv D m) (p i need fuel : Nat) :
     MemInv D (grow D p i need fuel m).1 := by
   induction fuel generalizing m with
@@ -1253,6 +1304,7 @@ theorem MemInv.grow {m : Machine} (h : MemInv D m) (p i need fuel : Nat) :
 
 /-! ## Iterations and events -/
 
+/-- A changed allocation is found changed. -/
 theorem findAlloc_modAlloc {p : Nat} {f : Alloc → Alloc} (hf : ∀ a, (f a).pool = a.pool)
     {as : List Alloc} {a : Alloc} (h : findAlloc p as = some a) :
     findAlloc p (modAlloc p f as) = some (f a) := by
@@ -1292,6 +1344,7 @@ theorem innermost_modInnermost {p : Nat} {f : Alloc → Alloc} (hf : ∀ a, (f a
         subst h
         simp [modInnermost, hr, innermost, findAlloc_modAlloc hf hr]
 
+/-- Giving a resident its tokens keeps memory within bounds. -/
 theorem MemInv.giveTokens {m : Machine} (h : MemInv D m) (j : Job) (t : Nat) :
     MemInv D (giveTokens D j t m).1 := by
   unfold Serq.giveTokens
@@ -1330,6 +1383,7 @@ theorem MemInv.giveTokens {m : Machine} (h : MemInv D m) (j : Job) (t : Nat) :
           rw [heq] at hg
           exact hg
 
+/-- Serving a resident keeps memory within bounds. -/
 theorem MemInv.serveJob {m : Machine} (h : MemInv D m) (cap : Nat) (j : Job) :
     MemInv D (serveJob D cap j m).1 := by
   unfold Serq.serveJob
@@ -1342,6 +1396,7 @@ theorem MemInv.serveJob {m : Machine} (h : MemInv D m) (cap : Nat) (j : Job) :
       · exact h
       · exact h.giveTokens j _
 
+/-- Serving the residents keeps memory within bounds. -/
 theorem MemInv.serveAll {m : Machine} (h : MemInv D m) (cap fuel : Nat) (todo : List Job) :
     MemInv D (serveAll D cap fuel todo m) := by
   induction fuel generalizing todo m with
@@ -1360,6 +1415,7 @@ theorem MemInv.serveAll {m : Machine} (h : MemInv D m) (cap fuel : Nat) (todo : 
         · exact h1
         · exact ih h1 rest
 
+/-- Admitting and serving a session in an iteration keeps memory within bounds. -/
 theorem MemInv.admitNext {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
     (cap p i : Nat) (hfit : fits D m i m.plan.left = true) : MemInv D (admitNext D cap p i m) := by
   unfold Serq.admitNext
@@ -1379,6 +1435,7 @@ theorem MemInv.admitNext {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk 
   · exact h2
   · exact h2.serveJob cap _
 
+/-- Serving the queues of the engine keeps memory within bounds. -/
 theorem MemInv.admitWaiting {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
     (cap fuel : Nat) : MemInv D (admitWaiting D cap fuel m) := by
   induction fuel generalizing m with
@@ -1398,11 +1455,13 @@ theorem MemInv.admitWaiting {m : Machine} (h : MemInv D m) (hb : BlocksOk (Holds
               exact ih (h.admitNext hb cap _ _ hf) (hb.admitNext (closed_holdsOk D) D cap _ _)
             · exact h
 
+/-- Building a batch keeps memory within bounds. -/
 theorem MemInv.buildBatch {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m)
     (cap : Nat) : MemInv D (buildBatch D cap m) :=
   MemInv.admitWaiting (MemInv.serveAll (by exact h.of_eq rfl rfl) cap _ _)
     (BlocksOk.serveAll (closed_holdsOk D) (by exact hb.of_eq rfl rfl) D cap _ _) cap _
 
+/-- Starting an iteration keeps memory within bounds. -/
 theorem MemInv.startIteration {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m) :
     MemInv D (startIteration D m) := by
   have hbb := h.buildBatch hb (chunkCap D m)
@@ -1411,9 +1470,11 @@ theorem MemInv.startIteration {m : Machine} (h : MemInv D m) (hb : BlocksOk (Hol
   · exact hbb
   · exact hbb.of_eq rfl rfl
 
+/-- Making a session ready keeps memory within bounds. -/
 theorem MemInv.wake {m : Machine} (h : MemInv D m) (i : Nat) : MemInv D (wake m i) :=
   (h.modSame i (fun s => { s with status := .ready }) rfl).of_eq rfl rfl
 
+/-- An event keeps memory within bounds. -/
 theorem MemInv.handle {m : Machine} (h : MemInv D m) (t : Nat) (e : Ev) :
     MemInv D (handle D t e m) := by
   have h0 : MemInv D { m with clock := { m.clock with now := t } } := h.of_eq rfl rfl
@@ -1460,6 +1521,7 @@ theorem MemInv.handle {m : Machine} (h : MemInv D m) (t : Nat) (e : Ev) :
       · exact h2.wake _
       · exact h2
 
+/-- New sessions hold nothing. -/
 theorem sumHeld_new (p : Nat) (D : Deployment) (P : Block) (status : Status) (i : Nat)
     (as : List (List (Nat × Nat))) (ts : List (Option (List (List (Nat × Nat))))) :
     sumHeld p (newSessions D P status i as ts) = 0 := by
@@ -1467,6 +1529,7 @@ theorem sumHeld_new (p : Nat) (D : Deployment) (P : Block) (status : Status) (i 
   | nil => cases ts <;> rfl
   | cons a as ih => cases ts <;> simp [newSessions, sumHeld, newSess, heldOn, ih]
 
+/-- A new session has an empty stack. -/
 theorem stack_new (D : Deployment) (P : Block) (status : Status) (i : Nat)
     (as : List (List (Nat × Nat))) (ts : List (Option (List (List (Nat × Nat))))) (j : Nat) :
     (Lst.nth default (newSessions D P status i as ts) j).stack = [] := by
@@ -1483,12 +1546,14 @@ theorem stack_new (D : Deployment) (P : Block) (status : Status) (i : Nat)
       | zero => rfl
       | succ j => exact ih (i + 1) ts j
 
+/-- A new pool is empty. -/
 theorem nth_map_empty (p : Nat) (l : List Pool) :
     Lst.nth ({} : PoolSt) (l.map fun _ => ({} : PoolSt)) p = {} := by
   induction l generalizing p with
   | nil => rfl
   | cons a l ih => cases p <;> simp [Lst.nth, ih]
 
+/-- The start keeps memory within bounds. -/
 theorem MemInv.initial (D : Deployment) (w : Workload) (P : Block) : MemInv D (initial D w P) := by
   have hcase : ∀ (m : Machine) (st : Status), m.pools = (D.pools.map fun _ => ({} : PoolSt)) →
       m.sess = ⟨newSessions D P st 0 w.init w.turns⟩ → MemInv D m := by
@@ -1576,6 +1641,7 @@ def Block.cachesNothing : Block → Bool
   | .Loop body => body.cachesNothing
   | .While _ body k => body.cachesNothing && k.cachesNothing
 
+/-- The allocations of a hold with constant indices are on those pools. -/
 theorem newAllocs_pools (m : Machine) (i : Nat) (caching : Bool) (reuse : Option Nat) (env : Env)
     {hs : List HoldPool} {l : List Nat} (h : constPools hs = some l) :
     (newAllocs D m i caching reuse (needs env hs)).map (·.pool) = l := by
@@ -1593,6 +1659,7 @@ theorem newAllocs_pools (m : Machine) (i : Nat) (caching : Bool) (reuse : Option
       simp [needs, newAllocs, Ref.eval, hc, Expr.eval, ih hl]
     · simp at h
 
+/-- Different numbers are different pools. -/
 theorem distinct_of_allDifferent {as : List Alloc} (h : allDifferent (as.map (·.pool)) = true) :
     DistinctPools as := by
   have hin : ∀ (as : List Alloc) (n : Nat), isIn n (as.map (·.pool)) = false →
