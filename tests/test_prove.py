@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from serq.cli import main
 from serq.leangen import generate, oracle
-from serq.toolchain.lean import RegistryLean
+from serq.toolchain.lean import NativeLean, RegistryLean
 from serq.toolchain.places import LeanPackage
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -462,3 +462,40 @@ def test_an_installed_library_is_not_written(
     done = library.prove("--update")
     assert done.exit_code == 1
     assert "not-a-checkout" in done.stderr
+
+
+STUB_LAKE = r"""#!/bin/sh
+echo "$*" >> "$CALLS"
+case "$1" in
+  --version) echo "Lake version 5.0.0 (Lean version 4.28.0)" ;;
+  build) echo "Build completed successfully (9 jobs)." ;;
+  env)
+    row() {
+      printf '{"theorem":"%s","module":"%s","line":3,"doc":null,"axioms":[],"ok":true}\n' $1 $2
+    }
+    row Serq.Papers.Small.capped Serq.Papers.Small
+    row Serq.Reached.Small.capped Serq.Reached.Small
+    echo '{"visited":2,"refused":0}' ;;
+esac
+"""
+
+
+def test_a_native_lake_builds_and_audits(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a native `lake` the same command builds with it and audits through it."""
+    lake = tmp_path / "lake"
+    lake.write_text(STUB_LAKE)
+    lake.chmod(0o755)
+    native = NativeLean(lake, library.root)
+    monkeypatch.setattr("serq.leangen.prove.ensure_lean", lambda *_, **__: native)
+    record = library.record()
+    assert record["ok"], record
+    assert record["lean"] == {
+        "kind": "native",
+        "version": "Lake version 5.0.0 (Lean version 4.28.0)",
+    }
+    assert claim(record, "capped")["status"] == "proved"
+    calls = (library.root / "calls").read_text().splitlines()
+    assert "build --no-ansi +Serq" in calls
+    assert f"env lean --run {library.root}/lean/Serq/Audit.lean Serq" in calls

@@ -24,7 +24,7 @@ from serq.leangen.generate import (
 from serq.toolchain.build import Graph
 from serq.toolchain.lean import Lean, ensure_lean
 from serq.toolchain.messages import BuildResult, Level, Message, ModuleResult
-from serq.toolchain.places import LeanPackage
+from serq.toolchain.places import LeanPackage, make_directory
 from serq.toolchain.progress import Reporter
 
 ROOT = "Serq"
@@ -338,10 +338,11 @@ def audit(
     program = package.source / AUDIT
     text = "\0".join([lean.identity(), program.read_text(encoding="utf-8"), *modules, *keys])
     key = hashlib.sha256(text.encode()).hexdigest()
-    kept = lean.search_path(package)[0] / "audit.json"
+    kept = package.root / ".lake" / f"audit-{lean.kind}.json"
     rows = _kept(kept, key)
     if rows is None:
         rows = run_audit(lean, package, modules)
+        make_directory(kept.parent)
         kept.write_text(json.dumps({"key": key, "rows": rows}), encoding="utf-8")
     seconds = {m.module: m.seconds for m in result.modules} if result else {}
     return [theorem_of(row, seconds) for row in rows if "theorem" in row]
