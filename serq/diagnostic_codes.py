@@ -282,6 +282,8 @@ CODES |= {
     "claims-file": "The committed list of claims (lean/claims.json) cannot be read as one.",
     "corpus-file": "A file of the fuzzer's corpus does not say how its program runs.",
     "disk-full": "There is not enough space left to write what the command needs.",
+    "fuzz-extra": "`serq fuzz` needs Hypothesis, the extra `fuzz`.",
+    "fuzz-target": "A target of `serq fuzz` cannot run on this machine.",
     "lean-audit": "The program that audits the Lean library did not finish.",
     "lean-corrupt": "A downloaded package is not the file that serQ knows by its hash.",
     "lean-download": "A package could not be downloaded: no network, a refusal, or a cut.",

@@ -23,6 +23,7 @@ COMMANDS = {
     "lean": "serq.cli.lean",
     "prove": "serq.cli.prove",
     "oracle": "serq.cli.oracle",
+    "fuzz": "serq.cli.fuzz",
 }
 """Command name → the module that has it as ``command``."""
 
