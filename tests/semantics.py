@@ -13,6 +13,7 @@ from typing import Any
 
 import peer
 import pytest
+
 from serq import interp
 from serq.api import Overrides, load
 from serq.interp.report import Report

@@ -283,7 +283,8 @@ def test_a_hold_without_cache_leaves_the_prefix_where_it_is() -> None:
         """hold p (cost(p, 4)) { run d (cost(d, 1)); } cache (cost(p, 4))
            hold p (cost(p, 2)) { observe left = cachedin(p); run d (cost(d, 1)); }
            observe left = cachedin(p);
-           hold p (cost(p, 2)) { observe left = cachedin(p); observe hit = cached; } cache (cost(p, 0))
+           hold p (cost(p, 2)) { observe left = cachedin(p); observe hit = cached; }
+           cache (cost(p, 0))
            observe left = cachedin(p);""",
         x=[0],
     )
@@ -455,8 +456,8 @@ def test_a_lease_is_no_victim() -> None:
         "pool p { cap 6; preempt lifo; }",
         """branch (serial == 0) { hold p (cost(p, 3)) { run d (cost(d, 1)); } lease p (2)
              run d (cost(d, 9)); }
-           else { hold p (cost(p, 3)) { observe start = now; run d (cost(d, 1)); grow p (cost(p, 1));
-             observe grown = now; } }""",
+           else { hold p (cost(p, 3)) { observe start = now; run d (cost(d, 1));
+             grow p (cost(p, 1)); observe grown = now; } }""",
         at=[0, 0.5],
     )
     check(source, 10, start=[(1, 0.5), (1, 1.5), (1, 2.5)], grown=[(1, 3.5)])
