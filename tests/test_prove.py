@@ -316,6 +316,16 @@ def test_an_error_in_a_generated_file_names_its_construct(library: Library) -> N
     assert "from claim `ERROR` of examples/papers/small.sq" in done.stderr
 
 
+def test_an_error_below_a_proof_names_the_claim(library: Library) -> None:
+    """A broken module that a proof rests on makes the claim fail, and says which module."""
+    library.change("lean/Serq/Papers/Small.lean", "import", "import Serq.Exec\nimport")
+    library.write("lean/Serq/Exec.lean", "def step := ERROR\n")
+    done = library.prove()
+    assert done.exit_code == 1
+    assert "lean/Serq/Exec.lean:1:0: error: unsolved goals" in done.stderr
+    assert "claim `capped` of small.sq: its proof could not be checked: Serq.Exec" in done.stderr
+
+
 def test_a_sorry_is_refused(library: Library) -> None:
     """A proof with a hole is an error at its line, and its claim has failed."""
     library.change("lean/Serq/Papers/Small.lean", ":= proof", ":= sorry")

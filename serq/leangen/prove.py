@@ -448,6 +448,9 @@ def _status(
         if proof is not None and broken.message.file.endswith("ClaimsProved.lean"):
             return FAILED, f"the theorem proves something else than the program claims ({place})"
         return FAILED, f"its proof has an error ({place})"
+    module = outcome.build.module(entry.theorem.rsplit(".", 1)[0]) if outcome.build else None
+    if module is not None and module.blocked_by is not None:
+        return FAILED, f"its proof could not be checked: {module.blocked_by} has an error"
     if proof is None:
         return FAILED, f"there is no theorem `{entry.theorem}`: prove it, or list it as `open`"
     if entry.statement.side and f"{entry.theorem}_no_truncation" not in theorems:
