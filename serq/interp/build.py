@@ -150,7 +150,7 @@ def _finish_engine(machine: Machine, engine: Engine, step: ir.Step) -> None:
     engine.budget = compile_value(library, BUDGET, step.budget)
     engine.chunk = compile_value(library, BUDGET, step.chunk)
     engine.cost = compile_value(library, STEP, step.cost)
-    engine.reads = reads(step.cost)
+    engine.measure(reads(step.cost))
     if step.granule is not None:
         engine.granule = constant(step.granule)
     if step.memory is not None:
@@ -284,7 +284,7 @@ def _make_claim(machine: Machine, claim: ir.Claim) -> None:
             engine = machine.stages[stage]
             assert isinstance(engine, Engine)
             engine.claims.append(made)
-            engine.reads |= reads(claim.expr)
+            engine.measure(reads(claim.expr))
     machine.claims.append(made)
     if claim.given is not None:
         test = compile_value(library, GIVEN, claim.given)

@@ -18,6 +18,7 @@ from serq.interp.faults import Fault, number
 from serq.interp.memory import Growth
 from serq.interp.pool import SLACK
 from serq.interp.schedule import AdmitStmt, BranchStmt, ServeStmt
+from serq.interp.session import READY
 from serq.interp.stage import Stage
 from serq.interp.stats import Gaps, Welford
 from serq.ir.nodes import Ctx
@@ -33,11 +34,12 @@ class EngineJob:
     """A resident: a prefill or decode run with ``left`` tokens to go.
 
     ``take`` is what the iteration being planned or run gives it, ``visited`` the number of the
-    schedule statement that last considered it, ``stalled`` that it waits for room to grow.
+    schedule statement that last considered it, ``stalled`` that it waits for room to grow,
+    ``reach`` the position at which a growing run ends.
     """
 
     __slots__ = (
-        "admission", "decoding", "growing", "left", "number", "served", "session", "stage",
+        "admission", "decoding", "growing", "left", "number", "reach", "served", "session", "stage",
         "stalled", "submitted", "take", "visited",
     )  # fmt: skip
 
@@ -51,6 +53,7 @@ class EngineJob:
         self.decoding = decoding
         self.left = left
         self.growing = alloc
+        self.reach = alloc.position + left if alloc is not None else 0.0
         self.number = number
         self.submitted = now
         self.take = 0.0
@@ -102,6 +105,7 @@ class Engine(Stage):
         "left",
         "limit",
         "memory",
+        "needs",
         "next_job",
         "plan",
         "plan_admitted",
@@ -137,6 +141,9 @@ class Engine(Stage):
         self.queues: list[Pool] = []
         self.claims: list[Any] = []
         self.reads: set[Ctx] = set()
+        self.needs = (False, False, False, False)
+        """What of a batch the cost and the claims read: see `measure`."""
+
         self.attempt: float | None = None
         self.left = self.whole = self.limit = 0.0
         self.visit = 0
@@ -160,6 +167,16 @@ class Engine(Stage):
         self.decode_batch = Welford()
         self.decode_step = Welford()
         self.gaps_seen = Gaps()
+
+    def measure(self, read: set[Ctx]) -> None:
+        """An iteration's measures are taken for these readings, besides those known already."""
+        self.reads |= read
+        self.needs = (
+            Ctx.KVB in self.reads,
+            Ctx.KVP in self.reads,
+            Ctx.ATTN in self.reads,
+            Ctx.DEMAND in self.reads,
+        )
 
     # --- statistics ---
 
@@ -317,7 +334,8 @@ class Engine(Stage):
         self.entered = []
         self.stopped = self.short = False
         self.batch = []
-        saved = [machine.registers[i] for i in self.registers]
+        registers = self.registers
+        saved = [machine.registers[i] for i in registers] if registers else registers
         if self.exclusive:
             self._exclusive()
         else:
@@ -327,7 +345,7 @@ class Engine(Stage):
             self.idle = False
             self._launch()
             return True
-        for i, value in zip(self.registers, saved, strict=True):
+        for i, value in zip(registers, saved, strict=True):
             machine.registers[i] = value
         self.idle = True
         return self.plan_admitted > 0.0
@@ -353,25 +371,34 @@ class Engine(Stage):
 
     def _serve(self, stmt: ServeStmt) -> None:
         """Serve the residents not yet served, in the statement's order."""
-        self.visit += 1
+        self.visit = visit = self.visit + 1
         if stmt.keys is None:
+            memory, jobs, batch, only = self.machine.memory, self.jobs, self.batch, stmt.only
             i = 0
-            while i < len(self.jobs) and self.left > 0.0:
-                job = self.jobs[i]
-                if job.served or job.stalled or job.visited == self.visit:
-                    i += 1
+            while i < len(jobs) and self.left > 0.0:
+                job = jobs[i]
+                i += 1
+                if job.served or job.stalled or job.visited == visit:
                     continue
-                job.visited = self.visit
-                if stmt.only is not None and stmt.only(job, self) == 0.0:
-                    i += 1
+                job.visited = visit
+                if only is not None and only(job, self) == 0.0:
                     continue
-                before = self.machine.memory.preempts
+                if job.decoding and job.left >= 1.0 and self.left >= 1.0:
+                    # What `_give` does for a token that there is room for.
+                    alloc = job.growing
+                    if alloc is None or alloc.position + 1.0 <= alloc.units:
+                        job.take = 1.0
+                        job.served = True
+                        batch.append(job)
+                        self.left -= 1.0
+                        self.plan_tokens += 1.0
+                        continue
+                before = memory.preempts
                 self._give(job)
                 if self.stopped:
                     return
-                if self.machine.memory.preempts != before:
-                    i = self.jobs.index(job)
-                i += 1
+                if memory.preempts != before:
+                    i = jobs.index(job) + 1
             return
         while self.left > 0.0:
             best: EngineJob | None = None
@@ -501,7 +528,7 @@ class Engine(Stage):
         b.start = machine.now
         b.residents = float(len(self.jobs))
         b.served = self.total_served
-        reads = self.reads
+        needs_kv_decode, needs_kv_prefill, needs_attention, needs_demand = self.needs
         memory = self.memory
         tokens = prefilled = decodes = 0.0
         for job in self.batch:
@@ -510,17 +537,17 @@ class Engine(Stage):
             alloc = job.growing
             if job.decoding:
                 decodes += 1.0
-                if memory is not None and Ctx.KVB in reads:
+                if needs_kv_decode and memory is not None:
                     b.kv_decode += job.session.held_on(memory)
             else:
                 prefilled += take
-                if memory is not None and Ctx.KVP in reads:
+                if needs_kv_prefill and memory is not None:
                     b.kv_prefill += job.session.held_on(memory)
-                if Ctx.ATTN in reads:
+                if needs_attention:
                     before = alloc.position if alloc is not None else 0.0
                     b.attention += take * (before + take / 2.0)
         b.tokens, b.prefilled, b.decodes = tokens, prefilled, decodes
-        if Ctx.DEMAND in reads:
+        if needs_demand:
             for job in self.jobs:
                 if job.decoding:
                     b.demand += min(1.0, job.left)
@@ -558,6 +585,7 @@ class Engine(Stage):
         self.close_iteration()
         self.running = False
         client = machine.client
+        counted = now >= machine.warmup
         done = False
         for job in self.batch:
             take = job.take
@@ -570,7 +598,19 @@ class Engine(Stage):
                 if alloc.hold is not None:
                     alloc.hold.moved = True
             if job.decoding:
-                client.token(job.session, self, now)
+                turn = job.session.client
+                if turn is None:
+                    pass
+                elif turn.first is None or turn.last is None:
+                    client.token(job.session, self, now)
+                else:  # the same, for most tokens
+                    turn.after += 1.0
+                    if counted:
+                        self.gaps_seen.add(now - turn.last)
+                    turn.last = now
+                    turn.decoded = True
+                    turn.stage = self
+                    turn.interrupted = False
             if not job.left > SLACK:  # what rounding has left of fractional tokens is no work
                 done = True
         batch, self.batch = self.batch, []
@@ -581,17 +621,18 @@ class Engine(Stage):
                 if count and count == len(self.jobs) == last.decodes:
                     coast(self, batch)
         else:
-            rest = []
-            for job in self.jobs:
+            for job in batch:
                 if job.left > SLACK:
-                    rest.append(job)
                     continue
+                alloc = job.growing
+                if alloc is not None:  # not the sum of its chunks, which rounding may move
+                    alloc.position = job.reach
                 self.n -= 1
                 session = job.session
                 if not job.decoding:
                     client.prefilled(session, self, now)
                 self.finished(job.submitted, job.submitted)
                 session.job = None
-                session.status = 0
+                session.status = READY
                 machine.ready.append(session)
-            self.jobs = rest
+            self.jobs = [job for job in self.jobs if job.left > SLACK]

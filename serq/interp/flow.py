@@ -95,6 +95,7 @@ class FlowSystem:
         self.changed = False
         self.first: Flow | None = None
         self.position = len(machine.program.stages)
+        machine.flows = self
 
     def _advance(self) -> None:
         passed = self.machine.now - self.since

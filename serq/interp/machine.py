@@ -37,7 +37,6 @@ MOST_READIES = 1000
 MOST_STATEMENTS = 1_000_000
 """Statements a session may execute without waiting."""
 
-ESC = False
 Event = tuple[float, int, Callable[[Any], None], Any]
 
 
@@ -91,7 +90,13 @@ class Machine:
         heappush(self.heap, (time, self.sequence, handler, arg))
 
     def run(self) -> None:
-        """Run to the horizon, or until a finite run has drained."""
+        """Run to the horizon, or until a finite run has drained. Raises `SerqError` for a fault."""
+        try:
+            self._run()
+        except Fault as fault:  # of no session's statement: an iteration's, a capacity's
+            raise located(fault, f"at time {number(self.now)}") from None
+
+    def _run(self) -> None:
         heap, gaps, ready = self.heap, self.gaps, self.ready
         horizon = self.program.horizon
         finite = self.program.arrivals is not None
@@ -236,15 +241,20 @@ class Machine:
                 break
         # One pass over the stages: whom an iteration's start makes ready (a session in the place of
         # one it refused), or lets run on a stage declared above the engine, goes on with the next
-        # event. Where there is none, it goes on now.
+        # event.
         self._serve()
-        while ESC and not heap and (ready or self.touched):
-            self.drain()
-            self.memory.admit_all()
-            self._serve()
+        if not heap:
+            self._go_on()
         if self.gauges and (not heap or heap[0][0] > self.now):
             for _, value, track in self.gauges:
                 track.set(self.now, value())
+
+    def _go_on(self) -> None:
+        """Where no event is left to wait for, what is ready or changed goes on at this instant."""
+        while not self.heap and (self.ready or self.touched):
+            self.drain()
+            self.memory.admit_all()
+            self._serve()
 
     def _serve(self) -> None:
         """Re-rate changed stages and start iterations, in declaration order."""
@@ -258,10 +268,15 @@ class Machine:
                 for stage in changed:
                     stage.settle()
             return
+        # An iteration sees every arrival up to it, but not the completions that this very pass
+        # schedules for the same instant.
+        pending = bool(heap) and heap[0][0] <= self.now
         first = 0
         if not touched:
+            if pending:
+                return
             for engine in self.engines:
-                if not engine.running and not (heap and heap[0][0] <= self.now):
+                if not engine.running:
                     engine.settle()
                     if touched:
                         first = engine.position + 1
@@ -270,7 +285,7 @@ class Machine:
                 return
         for stage in self.stages[first:]:
             if isinstance(stage, Engine):
-                if not stage.running and not (heap and heap[0][0] <= self.now):
+                if not stage.running and not pending:
                     stage.settle()
             elif stage in touched:
                 touched.remove(stage)

@@ -128,19 +128,22 @@ class Memory:
         """What the waiting hold asks now; the first pool is the one it queues at."""
         out: Demand = []
         seen: set[int] = set()
-        for pool, units, reserve in session.waiting.needs(session):
-            if pool.position in seen:
-                raise Fault(
-                    "same-pool-twice",
-                    f"two of the hold's pools are both `{pool.name}`"
-                    + (f"[{pool.index}]" if pool.index is not None else ""),
-                    "a hold names each pool once",
-                )
-            seen.add(pool.position)
-            room = units = amount(units, f"the units asked of pool `{pool.name}`")
-            if reserve is not None:
-                room = max(units, amount(reserve, f"the reserve asked of pool `{pool.name}`"))
-            out.append((pool, pool.round_up(units), pool.round_up(room)))
+        try:
+            for pool, units, reserve in session.waiting.needs(session):
+                if pool.position in seen:
+                    raise Fault(
+                        "same-pool-twice",
+                        f"two of the hold's pools are both `{pool.name}`"
+                        + (f"[{pool.index}]" if pool.index is not None else ""),
+                        "a hold names each pool once",
+                    )
+                seen.add(pool.position)
+                room = units = amount(units, f"the units asked of pool `{pool.name}`")
+                if reserve is not None:
+                    room = max(units, amount(reserve, f"the reserve asked of pool `{pool.name}`"))
+                out.append((pool, pool.round_up(units), pool.round_up(room)))
+        except Fault as fault:
+            raise self.machine.error(session, fault) from None
         return out
 
     def fits(self, demand: Demand) -> bool:
@@ -263,14 +266,14 @@ class Memory:
     def give_back(self, session: Session, alloc: Alloc, moved: bool, value: float | None) -> None:
         """An allocation ends; ``value`` is what the cache clause keeps, None without one.
 
-        Where a growing run or a load advanced any pool of the hold (``moved``), only what it
-        computed is kept, and the pools it did not advance keep nothing.
+        Where a growing run or a load advanced any pool of the hold (``moved``), what it computed
+        is kept: the position, which in a pool it did not advance is the prefix consumed there.
         """
         pool = alloc.pool
         pool.catch_up()
         pool.free(alloc)
         if value is not None:
-            computed = (alloc.position if alloc.moved else 0.0) if moved else alloc.units
+            computed = alloc.position if moved else alloc.units
             units = pool.round_down(min(value, computed))
             if units > 0.0:
                 pool.store(session.parent or session, units, self.machine.now)
@@ -388,7 +391,6 @@ class Memory:
             spec = hold.spec
             value = spec.cache(victim) if spec.cache is not None and hold.allocs else None
             for held in hold.allocs:
-                held.moved = True
                 self.give_back(victim, held, True, value)
             if alloc in hold.allocs:
                 break

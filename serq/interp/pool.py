@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from serq.interp import ieee
-from serq.interp.clock import Timed, integrate
+from serq.interp.clock import LONG, Timed, integrate
 from serq.interp.session import ENDED, QUEUED
 from serq.interp.stats import Welford
 
@@ -144,12 +144,19 @@ class Pool(Timed):
             return
         self.at = stop
         gaps = self.gaps
-        if stop - start == 1:
-            gap = gaps[start]
-            self.area_used += self.used * gap
-            self.area_cached += self.cached * gap
-            self.area_queue += len(self.queue) * gap
-            self.area_holders += len(self.holders) * gap
+        if stop - start < LONG:
+            used, cached, waiting = self.used, self.cached, len(self.queue)
+            holders = len(self.holders)
+            area_used, area_cached = self.area_used, self.area_cached
+            area_queue, area_holders = self.area_queue, self.area_holders
+            for i in range(start, stop):
+                gap = gaps[i]
+                area_used += used * gap
+                area_cached += cached * gap
+                area_queue += waiting * gap
+                area_holders += holders * gap
+            self.area_used, self.area_cached = area_used, area_cached
+            self.area_queue, self.area_holders = area_queue, area_holders
             return
         if self.used:
             self.area_used = integrate(self.area_used, self.used, gaps, start, stop)
@@ -210,7 +217,8 @@ class Pool(Timed):
 
     def make_room(self, need: float) -> None:
         """Evict until ``need`` more units fit next to the allocations, or nothing is left."""
-        while self.entries and self.used + self.cached + need > self.cap + SLACK:
+        entries, used, limit = self.entries, self.used, self.cap + SLACK
+        while entries and used + self.cached + need > limit:
             self.evict_one()
 
     def evict_one(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from serq.interp import ieee
@@ -289,7 +289,7 @@ class PsStage(Stage):
     ends when it reaches the job's tag, the virtual time it came at plus its work.
     """
 
-    __slots__ = ("capacity", "changed", "heap", "rate", "since", "version", "virtual")
+    __slots__ = ("capacity", "changed", "due", "heap", "rate", "since", "version", "virtual")
 
     def __init__(
         self, machine: Machine, position: int, name: str, index: int | None,
@@ -303,6 +303,7 @@ class PsStage(Stage):
         self.rate = 0.0
         self.version = 0
         self.changed = False
+        self.due: tuple[float, int, Job]
 
     def _advance(self) -> None:
         now = self.machine.now
@@ -342,6 +343,7 @@ class PsStage(Stage):
             due = machine.now + max(0.0, self.heap[0][0] - self.virtual) / rate
             machine.sequence = number = machine.sequence + 1
             heappush(machine.heap, (due, number, self._complete, self.version))
+            self.due = self.heap[0]
         return False
 
     def _complete(self, version: int) -> None:
@@ -349,7 +351,12 @@ class PsStage(Stage):
             return
         self.catch_up()
         self._advance()
-        tag, _, job = heappop(self.heap)
+        first = heappop(self.heap)
+        if first is not self.due:  # a job that came since is rated with the next event
+            self.heap[self.heap.index(self.due)] = first
+            heapify(self.heap)
+            first = self.due
+        tag, _, job = first
         self.virtual = max(self.virtual, tag)
         self.n -= 1
         self.finished(job.submitted, job.started)
