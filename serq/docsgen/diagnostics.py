@@ -54,7 +54,7 @@ def page() -> str:
     parts.append(FRAMES)
     for name, (title, text) in fixtures.frames.items():
         if name != "program":
-            parts.append(f"#### In {name}\n\nFor {title}:\n\n{_block(text, 'serq fragment')}")
+            parts.append(f"#### In {name}\n\nFor {title}:\n\n{_block(text, 'serq', 'fragment')}")
     return "\n".join(parts)
 
 
@@ -68,8 +68,10 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _block(text: str, kind: str) -> str:
-    return f"```{kind}\n{text.strip(chr(10))}\n```\n"
+def _block(text: str, kind: str, remark: str = "") -> str:
+    """A block; the remark is for the tests, which compile what claims to be a program."""
+    comment = f"<!-- {remark} -->\n\n" if remark else ""
+    return f"{comment}```{kind}\n{text.strip(chr(10))}\n```\n"
 
 
 def _entry(page: Page, fixture: Fixture) -> Iterator[str]:
@@ -77,29 +79,27 @@ def _entry(page: Page, fixture: Fixture) -> Iterator[str]:
     if fixture.unreachable is not None:
         yield f"No example: {fixture.unreachable}.\n"
         return
+    frame = "" if fixture.frame == "program" else f"in {fixture.frame}"
     if fixture.wrong is not None:
         yield _place(fixture)
-        yield _block(fixture.wrong, _kind(fixture, "serq wrong"))
+        how = "wrong" if fixture.run is None else "fails"
+        yield _block(fixture.wrong, "serq", f"{how} {frame}".strip())
     elif fixture.at is not None:
         what = "is left out" if fixture.to is None else f"is `{fixture.to}`"
         yield f"In a [document](#in-document) where `{fixture.at}` {what}:\n"
     for name, text in fixture.files.items():
-        kind = "serq wrong" if name.endswith(".sq") else "text"
-        yield f"`{name}`:\n\n{_block(text, kind)}"
+        kind = ("serq", "fragment") if name.endswith(".sq") else ("text", "")
+        yield f"`{name}`:\n\n{_block(text, *kind)}"
     if fixture.command is not None:
-        yield _block(f"$ {fixture.command}\n{message(page, fixture)}", "text")
+        yield _block(f"$ {fixture.command}\n{message(page, fixture)}", "console")
     else:
         yield _block(message(page, fixture) or "", "text")
     if fixture.instead is not None:
         yield f"{fixture.instead}\n"
     if fixture.right is not None:
-        yield f"Instead:\n\n{_block(fixture.right, _kind(fixture, 'serq'))}"
+        yield f"Instead:\n\n{_block(fixture.right, 'serq', frame)}"
     if fixture.right_command is not None:
-        yield f"Instead:\n\n{_block(f'$ {fixture.right_command}', 'text')}"
-
-
-def _kind(fixture: Fixture, kind: str) -> str:
-    return kind if fixture.frame == "program" else f"{kind} in-{fixture.frame}"
+        yield f"Instead:\n\n{_block(f'$ {fixture.right_command}', 'console')}"
 
 
 def _place(fixture: Fixture) -> str:

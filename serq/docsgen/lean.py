@@ -57,12 +57,14 @@ def claims(*programs: str) -> str:
 
 
 def scenarios() -> str:
-    """The scenarios whose recorded answers the kernel evaluates."""
+    """What the kernel evaluates step by step, and who said what comes out."""
     rows = []
     for path in sorted((LEAN / "Serq" / "Oracle").glob("*.lean")):
         text = path.read_text(encoding="utf-8")
         head = re.search(r"/-!\n# (.*?)\n\n(.*?)\n\n", text, re.DOTALL)
         if head is None:
             raise ValueError(f"{path} has no description")
-        rows.append(f"| `{path.name}` | {' '.join(head[2].split())} |")
-    return "\n".join(["| File | Scenario |", "|---|---|", *rows])
+        recorded = re.search(r"recorded/\w+\.([\d.]+)\.json", text)
+        answer = f"vLLM {recorded[1]}'s scheduler" if recorded else "the interpreter"
+        rows.append(f"| `{path.name}` | {' '.join(head[2].split())} | {answer} |")
+    return "\n".join(["| File | Scenario | Steps of |", "|---|---|---|", *rows])

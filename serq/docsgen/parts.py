@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from serq.docsgen import lean, shown
+from serq.docsgen import grammar, lean, limits, shown
 from serq.editor import meanings
 from serq.editor.meanings import Meaning
 from serq.ir.functions import function_name
@@ -177,5 +177,7 @@ PARTS: dict[str, Part] = {
     "theorems": lean.theorems,
     "claims": lean.claims,
     "scenarios": lean.scenarios,
+    "grammar": grammar.grammar,
+    "limits": limits.limits,
 }
 """Name of a part → what makes it; words after the name in the page are its arguments."""

@@ -53,7 +53,7 @@ def output(command: str) -> str:
         result = CliRunner(env={"COLUMNS": "100"}).invoke(main, words[1:])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    text = result.output.rstrip("\n")
+    text = "\n".join(line.rstrip() for line in result.output.strip("\n").split("\n"))
     return text if result.exit_code == 0 else f"{text}\n[exit status {result.exit_code}]"
 
 
