@@ -15,13 +15,13 @@ import numpy as np
 LOG = 1 << 12
 """Gaps between events kept before every object catches up and the log starts anew."""
 
-_LONG = 96
+LONG = 96
 """Gaps from which numpy's sequential sum beats a loop; the sums are bit-equal."""
 
 
 def integrate(area: float, value: float, gaps: Sequence[float], start: int, stop: int) -> float:
     """``area + value·gaps[start] + … + value·gaps[stop - 1]``, added one after the other."""
-    if stop - start >= _LONG:
+    if stop - start >= LONG:
         terms = np.empty(stop - start + 1)
         terms[0] = area
         terms[1:] = gaps[start:stop]

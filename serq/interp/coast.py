@@ -395,6 +395,9 @@ def coast(engine: Engine, batch: list[EngineJob]) -> None:
     engine.batch = batch
     checks = [*claims, *plan.counted]
 
+    # The bucket of the latest gap, and the least and the greatest gap in it.
+    row: list[float] = []
+    low, high = inf, -inf
     i = 0  # iterations that have ended
     started = 0
     launched = True
@@ -446,16 +449,17 @@ def coast(engine: Engine, batch: list[EngineJob]) -> None:
         machine.now = now = end
         i += 1
         if n and now >= warmup:
-            bucket = floor(log(gap) / LOG_STEP) if gap < inf else ZERO_BUCKET
-            row = buckets.get(bucket)
-            if row is None:
-                buckets[bucket] = [n, gap, gap]
+            if low <= gap <= high:
+                row[0] += n
             else:
+                bucket = floor(log(gap) / LOG_STEP) if gap < inf else ZERO_BUCKET
+                row = buckets.setdefault(bucket, [0, gap, gap])
                 row[0] += n
                 if gap < row[1]:
                     row[1] = gap
                 elif gap > row[2]:
                     row[2] = gap
+                _, low, high = row
             itl_count += n
             for _ in range(n):
                 itl_total += gap

@@ -7,7 +7,7 @@ that is why nothing here is ``numpy.mean`` or ``math.fsum``.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, copysign, floor, inf, log, log1p, nan
 
 import numpy as np
@@ -37,6 +37,16 @@ class Welford:
         d = x - self.m
         self.m += d / self.count
         self.q += d * (x - self.m)
+
+    def add_all(self, values: Iterable[float]) -> None:
+        """Take in the values one by one."""
+        n, m, q = self.count, self.m, self.q
+        for x in values:
+            n += 1
+            d = x - m
+            m += d / n
+            q += d * (x - m)
+        self.count, self.m, self.q = n, m, q
 
     @property
     def mean(self) -> float:
@@ -95,7 +105,10 @@ def ranked(values: Sequence[float], quantile: float) -> float:
 class Samples:
     """The samples of one observation: values with time, session and turn, in recording order."""
 
-    __slots__ = ("everything", "sessions", "times", "turns", "values", "warmup")
+    __slots__ = ("add", "everything", "sessions", "times", "turns", "values", "warmup")
+
+    add: Callable[[float, float, int, int], None]
+    """Record a value, its time, session and turn; it counts at or after the warm-up."""
 
     def __init__(self, warmup: float, keep_everything: bool = False) -> None:
         self.warmup = warmup
@@ -104,24 +117,26 @@ class Samples:
         self.sessions = array("q")
         self.turns = array("q")
         # The values before the warm-up too, for a claim that reads them.
-        self.everything = array("d") if keep_everything else None
+        self.everything = everything = array("d") if keep_everything else None
+        values, times = self.values.append, self.times.append
+        sessions, turns = self.sessions.append, self.turns.append
 
-    def add(self, value: float, time: float, session: int, turn: int) -> None:
-        """Record a sample; it counts when its time is at or after the warm-up."""
-        if self.everything is not None:
-            self.everything.append(value)
-        if time >= self.warmup:
-            self.values.append(value)
-            self.times.append(time)
-            self.sessions.append(session)
-            self.turns.append(turn)
+        def add(value: float, time: float, session: int, turn: int) -> None:
+            if everything is not None:
+                everything.append(value)
+            if time >= warmup:
+                values(value)
+                times(time)
+                sessions(session)
+                turns(turn)
+
+        self.add = add  # a closure: recording is the hottest thing a plain queue does
 
     def summary(self, name: str) -> Observe:
         """The row of the report."""
         values = self.values.tolist()
         running = Welford()
-        for x in values:
-            running.add(x)
+        running.add_all(values)
         return Observe(
             name=name,
             count=len(values),
@@ -217,25 +232,35 @@ ZERO_BUCKET = -(1 << 31)
 class Gaps:
     """Gaps between tokens: an exact mean, and quantiles from buckets 1 % wide."""
 
-    __slots__ = ("buckets", "count", "total")
+    __slots__ = ("_latest", "_row", "buckets", "count", "total")
 
     def __init__(self) -> None:
+        # Tokens that end together often have the same gap, so the bucket of the latest is kept.
+        self._latest = -1.0
+        self._row: list[float] = []
         self.count = 0
         self.total = 0.0
         self.buckets: dict[int, list[float]] = {}
 
     def add(self, gap: float, times: int = 1) -> None:
         """Take in a gap, ``times`` times over."""
+        if gap == self._latest:
+            self._row[0] += times
+            self.count += times
+            for _ in range(times):
+                self.total += gap
+            return
         bucket = floor(log(gap) / LOG_STEP) if 0.0 < gap < inf else ZERO_BUCKET
         row = self.buckets.get(bucket)
         if row is None:
-            self.buckets[bucket] = [times, gap, gap]
+            row = self.buckets[bucket] = [times, gap, gap]
         else:
             row[0] += times
             if gap < row[1]:
                 row[1] = gap
             elif gap > row[2]:
                 row[2] = gap
+        self._latest, self._row = gap, row
         self.count += times
         for _ in range(times):
             self.total += gap
