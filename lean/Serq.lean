@@ -10,6 +10,7 @@ import Serq.Thm.ServeBatch
 import Serq.Thm.Blocks
 import Serq.Thm.Work
 import Serq.Thm.Memory
+import Serq.Thm.TwoRuns
 import Serq.Oracle
 import Serq.Reached
 import Serq.Claims

@@ -12,6 +12,8 @@ has been proved.
 
 example : Serq.Claims.BariRad.token_rate := Serq.Papers.BariRad.token_rate
 
+example : Serq.Claims.BariRad.optimal_tiling := Serq.Papers.BariRad.optimal_tiling
+
 example : Serq.Claims.DaiFastertransformer.not_work_conserving := Serq.Papers.DaiFastertransformer.not_work_conserving
 
 example : Serq.Claims.DaiFastertransformer.token_rate := Serq.Papers.DaiFastertransformer.token_rate
@@ -22,7 +24,6 @@ example : Serq.Claims.DaiSarathi.token_rate := Serq.Papers.DaiSarathi.token_rate
 
 /-!
 Stated and not proved:
-* `Serq.Claims.BariRad.optimal_tiling`
 * `Serq.Claims.DaiSarathi.bounded`
 * `Serq.Claims.KongSvf.queueing_bound`
 -/
