@@ -280,6 +280,6 @@ def test_a_leg_behind_a_head_that_waits_for_the_lease_is_in_the_cycle() -> None:
         + CYCLE.replace("(t)", "(inf)"),
         at=[0, 1.5],
     )
-    with pytest.raises(ValueError, match="since time 2.5 behind session 1") as caught:
+    with pytest.raises(ValueError, match=r"since time 2\.5 behind session 1") as caught:
         run(source, 30)
     assert "session 1 waits in the queue of `kv` since time 1.5 for 6 units" in str(caught.value)
