@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -206,13 +208,12 @@ def ran(command: str, files: dict[str, str]) -> tuple[int, str]:
         name, _, value = words.pop(0).partition("=")
         variables[name] = value
     assert words[0] == "serq"
-    runner = CliRunner()
-    with runner.isolated_filesystem():
+    with tempfile.TemporaryDirectory() as directory, chdir(directory):
         for name, text in files.items():
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        result = runner.invoke(main, words[1:], env=variables)
+        result = CliRunner().invoke(main, words[1:], env=variables)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stderr

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import chdir, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -16,17 +14,6 @@ from serq.docsgen.fixtures import DOCS
 
 ROOT = DOCS.parent
 LANGUAGES = {".sq": "serq", ".py": "python", ".csv": "text", ".json": "json"}
-
-
-@contextmanager
-def _at_root() -> Iterator[None]:
-    """Paths that a page names start at the root of the tree."""
-    before = os.getcwd()
-    os.chdir(ROOT)
-    try:
-        yield
-    finally:
-        os.chdir(before)
 
 
 def file(name: str) -> str:
@@ -49,7 +36,7 @@ def output(command: str) -> str:
     words = shlex.split(command)
     if words[0] != "serq":
         raise ValueError(f"not a serq command: {command}")
-    with _at_root():
+    with chdir(ROOT):
         result = CliRunner(env={"COLUMNS": "100"}).invoke(main, words[1:])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -67,6 +54,6 @@ def printed(name: str) -> str:
     """What a Python file of the tree prints."""
     code = compile((ROOT / name).read_text(encoding="utf-8"), name, "exec")
     out = StringIO()
-    with _at_root(), redirect_stdout(out):
+    with chdir(ROOT), redirect_stdout(out):
         exec(code, {"__name__": "__main__"})
     return out.getvalue().rstrip("\n")

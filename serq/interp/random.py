@@ -20,7 +20,7 @@ from math import floor, log, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from serq.diagnostics import SerqError
+from serq.interp.faults import Fault
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -156,10 +156,10 @@ class Stream:
     def erlang(self, phases: float, mean: float) -> float:
         """The sum of ⌊phases⌋ (at least 1) exponential draws of mean mean/⌊phases⌋."""
         if phases > _MAX_PHASES:
-            raise SerqError.of(
+            raise Fault(
                 "erlang-phases",
                 f"an Erlang draw of {phases:g} phases would not end",
-                help=f"at most {_MAX_PHASES:,} phases are drawn",
+                f"at most {_MAX_PHASES:,} phases are drawn",
             )
         count = floor(phases) if phases >= 1.0 else 1  # also for NaN
         total = 0.0
