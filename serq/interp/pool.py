@@ -165,8 +165,8 @@ class Pool(Timed):
         if self.queue:
             self.area_queue = integrate(self.area_queue, float(len(self.queue)), gaps, start, stop)
         if self.holders:
-            holders = float(len(self.holders))
-            self.area_holders = integrate(self.area_holders, holders, gaps, start, stop)
+            present = float(len(self.holders))
+            self.area_holders = integrate(self.area_holders, present, gaps, start, stop)
 
     def restart(self) -> None:
         self.area_used = self.area_cached = self.area_queue = self.area_holders = 0.0
