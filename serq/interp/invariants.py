@@ -38,6 +38,7 @@ class BrokenInvariant(AssertionError):
 
 def watch(machine: Machine) -> None:
     """Check the machine after every event from now on; it must not have started."""
+    machine.watched = True
     settle = machine.settle
     checks = Checks(machine)
 
@@ -185,7 +186,7 @@ class Checks:
     def _sessions(self) -> None:
         machine = self.machine
         everyone = machine.everyone
-        if machine.ready:
+        if machine.ready and not machine.engines:  # an iteration's start may leave some ready
             self._fail(f"{_who(machine.ready[0])} is ready after the instant settled")
         for s in self.before:
             if s not in everyone and s.status != ENDED:
@@ -199,6 +200,8 @@ class Checks:
         if known + left != sum(1 for s in self.before if s.parent is None):
             self._fail("a session is lost")
         places: dict[Session, int] = {}
+        for s in machine.ready:
+            places[s] = places.get(s, 0) + 1
         for pool in machine.pools:
             for s in pool.queue:
                 places[s] = places.get(s, 0) + 1

@@ -52,6 +52,7 @@ class Machine:
         self.warmup = program.warmup
         self.sequence = 0
         self.heap: list[Event] = []
+        self.watched = False
         self.ready: deque[Session] = deque()
         self.gaps: list[float] = []
         self.touched: list[Any] = []
@@ -100,7 +101,7 @@ class Machine:
         heap, gaps, ready = self.heap, self.gaps, self.ready
         horizon = self.program.horizon
         finite = self.program.arrivals is not None
-        plain = not (self.pools or self.engines or self.gauges)
+        plain = not (self.pools or self.engines or self.gauges or self.watched)
         self._start()
         self.settle()
         while heap:
