@@ -144,9 +144,27 @@ def _build(
     below = lean.build(package, sorted(wanted), jobs=own.jobs, reporter=reporter)
     if not below.ok:
         return below
+    _link_library(lean.search_path(package)[0], work / "out" / lean.kind, source)
     builder = lean.builder(package, work / "out" / lean.kind, own.jobs)
     with reporter.step(f"checking {own.path.name}"):
         return builder.build([source], [f.module for f in generation.files])
+
+
+def _link_library(compiled: Path, out: Path, source: Path) -> None:
+    """Links the library's compiled modules into ``out``, but for those that ``source`` has.
+
+    Lean looks for all modules below one name in the first directory that has the name.
+    """
+    for path in compiled.rglob("*.olean"):
+        name = path.relative_to(compiled)
+        link = out / name
+        if (source / name).with_suffix(".lean").is_file():
+            if link.is_symlink():
+                link.unlink()
+        elif not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)
 
 
 def _audited(
