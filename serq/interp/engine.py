@@ -352,9 +352,9 @@ class Engine(Stage):
 
     def _run(self, statements: Sequence[Any]) -> None:
         for stmt in statements:
+            self.stopped = False
             if isinstance(stmt, ServeStmt):
-                if not self.stopped:
-                    self._serve(stmt)
+                self._serve(stmt)
             elif isinstance(stmt, AdmitStmt):
                 self._admit(stmt)
             elif isinstance(stmt, BranchStmt):
@@ -474,7 +474,7 @@ class Engine(Stage):
         return True
 
     def _admit(self, stmt: AdmitStmt) -> None:
-        while self.left > 0.0 and not self.short:
+        while self.left > 0.0 and not self.short and not self.stopped:
             if stmt.gate is not None:
                 gate = stmt.gate(self)
                 if gate != 0.0 and gate != 1.0:
@@ -613,6 +613,8 @@ class Engine(Stage):
                     turn.interrupted = False
             if not job.left > SLACK:  # what rounding has left of fractional tokens is no work
                 done = True
+                if not job.decoding:
+                    client.prefilled(job.session, self, now)
         batch, self.batch = self.batch, []
         if not done:
             last = self.last
@@ -629,8 +631,6 @@ class Engine(Stage):
                     alloc.position = job.reach
                 self.n -= 1
                 session = job.session
-                if not job.decoding:
-                    client.prefilled(session, self, now)
                 self.finished(job.submitted, job.submitted)
                 session.job = None
                 session.status = READY

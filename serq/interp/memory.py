@@ -335,16 +335,7 @@ class Memory:
     def enlarge(self, session: Session, alloc: Alloc, more: float) -> Growth:
         """Grow an allocation by ``more`` units, rounded to blocks, preempting if the pool may."""
         pool = alloc.pool
-        while True:
-            need = pool.round_up(alloc.units + more) - alloc.units
-            others = self.outstanding(pool, alloc) if pool.reserve_held else 0.0
-            if pool.used + others + need <= pool.cap + SLACK:
-                pool.catch_up()
-                if pool.entries:
-                    pool.make_room(need)
-                pool.used += need
-                alloc.units += need
-                return Growth.GROWN
+        while not self.grown(alloc, more):
             if pool.preempt_keys is None:
                 return Growth.STALLED
             victim = self.victim(pool)
@@ -353,6 +344,21 @@ class Memory:
             self.preempt(victim, pool)
             if victim is session:
                 return Growth.PREEMPTED
+        return Growth.GROWN
+
+    def grown(self, alloc: Alloc, more: float) -> bool:
+        """Whether the allocation had room to grow by ``more`` units, and did."""
+        pool = alloc.pool
+        need = pool.round_up(alloc.units + more) - alloc.units
+        others = self.outstanding(pool, alloc) if pool.reserve_held else 0.0
+        if not pool.used + others + need <= pool.cap + SLACK:
+            return False
+        pool.catch_up()
+        if pool.entries:
+            pool.make_room(need)
+        pool.used += need
+        alloc.units += need
+        return True
 
     def candidates(self, pool: Pool) -> list[Session]:
         """Whom a growth on the pool may preempt, in their admission order."""
@@ -432,22 +438,23 @@ class Memory:
         alloc.pool.growers.append(session)
 
     def retry_growers(self, pool: Pool) -> bool:
-        """Grow the stalled in the order they stalled; the first that does not fit blocks."""
+        """Grow the stalled in the order they stalled; the first that does not fit blocks.
+
+        They wait for room that others free: nobody is preempted for them any more.
+        """
         some = False
         while pool.growers:
             session = pool.growers[0]
             _, alloc, more = session.growing
-            outcome = self.enlarge(session, alloc, more)
-            if outcome is Growth.STALLED:
+            if not self.grown(alloc, more):
                 break
             some = True
-            if outcome is Growth.GROWN:
-                pool.growers.popleft()
-                session.growing = None
-                if session.job is not None:  # the engine's run goes on in its next iteration
-                    session.job.stalled = False
-                    session.status = RUNNING
-                else:
-                    session.status = READY
-                    self.machine.ready.append(session)
+            pool.growers.popleft()
+            session.growing = None
+            if session.job is not None:  # the engine's run goes on in its next iteration
+                session.job.stalled = False
+                session.status = RUNNING
+            else:
+                session.status = READY
+                self.machine.ready.append(session)
         return some
