@@ -80,9 +80,10 @@ def unseen (env : Environment) (n : Name) (c : ConstantInfo) : Option String :=
   else if isExtern env n then some "extern"
   else none
 
-/-- Whether a theorem is written in the source, not generated beside a definition. -/
+/-- Whether a theorem is written in the source, not generated beside a definition or a field of a
+structure. -/
 def written (env : Environment) (n : Name) : Bool :=
-  !n.isInternalDetail && (declRangeExt.find? (level := .server) env n).isSome
+  !n.isInternalDetail && !env.isProjectionFn n && (declRangeExt.find? (level := .server) env n).isSome
 
 /-- Prints what every theorem of some modules rests on. -/
 def main (args : List String) : IO UInt32 := do

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from serq.docsgen.fixtures import DOCS
@@ -14,7 +15,7 @@ _BLOCK = re.compile(
     r"^(?P<fence>```+)(?P<kind>\S*)[^\n]*\n(?P<text>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
-_LINK = re.compile(r"(?<!!)\[(?:[^\[\]]|`[^`]*`)*\]\(([^()\s]+)\)")
+_LINK = re.compile(r"(?<!!)\[(?:[^\[\]`]|`[^`]*`)*\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
 
@@ -52,6 +53,7 @@ def links(page: Path) -> list[str]:
     return _LINK.findall(prose(page))
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The names by which a page's headings are linked, as Python-Markdown makes them."""
     found: set[str] = set()

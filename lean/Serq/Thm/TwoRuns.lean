@@ -823,6 +823,7 @@ theorem Inv.handle (hS : Setting D p A J B) {m : Machine} (h : Inv p A J B m) {t
 
 /-! ## The start -/
 
+/-- There are as many sessions as the workload has presets. -/
 theorem newSessions_length (D : Deployment) (P : Block) (status : Status) (i : Nat)
     (as : List (List (Nat × Nat))) (ts : List (Option (List (List (Nat × Nat))))) :
     (newSessions D P status i as ts).length = as.length := by
@@ -830,6 +831,7 @@ theorem newSessions_length (D : Deployment) (P : Block) (status : Status) (i : N
   | nil => cases ts <;> rfl
   | cons a as ih => cases ts <;> simp [newSessions, ih]
 
+/-- A new session has the program, its presets and its number. -/
 theorem newSessions_nth (D : Deployment) (P : Block) (status : Status) (i : Nat)
     (as : List (List (Nat × Nat))) {k : Nat} (hk : k < as.length) :
     Lst.nth default (newSessions D P status i as []) k =
