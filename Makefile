@@ -11,7 +11,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,peer,bench,docs,lsp]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,peer,bench,docs]'
 	@touch $@
 
 run: setup

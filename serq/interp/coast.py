@@ -133,8 +133,8 @@ def _plan(machine: Machine, engine: Engine, step: ir.Step, holds: set[HoldSpec])
                 sets.append(expr)
     if any(draws(expr) for expr in (step.budget, step.chunk, *guards, *sets)):
         return None
-    # Where all are served, the order of serving shows in nothing if finding it does nothing.
-    if not all(_steady(key, set(Ctx), set()) for key in keys):
+    # Where all are served, the order of serving shows only in the order in which runs end.
+    if not all(_steady(key, set(Ctx) - {Ctx.KVB, Ctx.KVP}, set()) for key in keys):
         return None
     if keys and any(
         draws(key)
@@ -207,7 +207,9 @@ class _Stretch:
     hold of the engine's memory, ``turns`` the client's view of them.
     """
 
-    __slots__ = ("batch", "count", "due", "engine", "grown", "kv", "least", "memory", "turns")
+    __slots__ = (
+        "batch", "count", "due", "engine", "grown", "keys", "kv", "least", "memory", "turns",
+    )  # fmt: skip
 
     def __init__(self, engine: Engine, batch: list[EngineJob]) -> None:
         self.engine = engine
@@ -215,6 +217,7 @@ class _Stretch:
         self.batch = batch
         self.count = float(len(batch))
         self.due: dict[int, list[tuple[int, EngineJob]]] = {}
+        self.keys: Callable[..., tuple[float, ...]] | None = None
         self.least = inf
         self.kv = 0.0
         self.turns: list[Any] = []
@@ -314,6 +317,7 @@ class _Stretch:
                         return False
                 if not self.grow(i):
                     return False
+                self.keys = stmt.keys
                 engine.plan_tokens = self.count
                 engine.left -= self.count
             elif isinstance(stmt, AdmitStmt):
@@ -345,7 +349,12 @@ class _Stretch:
                 turn.after += tokens
                 turn.last = now
         if launched:
-            for job in self.batch:
+            engine = self.engine
+            engine.batch = list(engine.jobs)  # in admission order, as the keys find them
+            keys = self.keys
+            if keys is not None:
+                engine.batch.sort(key=lambda job: keys(job, engine))
+            for job in engine.batch:
                 job.take = 1.0
                 job.served = True
 

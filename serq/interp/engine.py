@@ -345,8 +345,9 @@ class Engine(Stage):
             self.idle = False
             self._launch()
             return True
-        for i, value in zip(registers, saved, strict=True):
-            machine.registers[i] = value
+        if not self.plan_admitted:
+            for i, value in zip(registers, saved, strict=True):
+                machine.registers[i] = value
         self.idle = True
         return self.plan_admitted > 0.0
 
@@ -496,26 +497,36 @@ class Engine(Stage):
 
     def _exclusive(self) -> None:
         """One prefill alone, or else the decodes; a fitting waiting prefill displaces them."""
-        for job in self.jobs:
-            if not job.decoding:
-                self._give(job)
-                return
+        prefilling = False
         for job in list(self.jobs):
-            if self.left > 0.0 and job.session.job is job:
+            if not job.decoding and not job.stalled and job.session.job is job:
+                prefilling = True
+                self._give(job)
+                if job.served or self.stopped:
+                    return
+        if prefilling:
+            return
+        for job in list(self.jobs):
+            if self.left > 0.0 and job.session.job is job and job.decoding and not job.stalled:
                 self._give(job)
                 if self.stopped:
                     return
-        while self.machine.memory.preempts == self.plan_before:
+        while self.left > 0.0 and self.machine.memory.preempts == self.plan_before:
             mark = self.next_job
             if not self._admit_one(self.whole):
                 return
             for job in [j for j in self.jobs if j.number > mark]:
                 if not job.decoding:
-                    for other in self.batch:
-                        other.served = False
-                    self.batch = []
+                    spent = self.whole - self.left
                     self.left = self.whole
                     self._give(job)
+                    if not job.served:  # without room to grow it displaces nobody
+                        self.left -= spent
+                        return
+                    for other in self.batch:
+                        if other is not job:
+                            other.served = False
+                    self.batch = [job]
                     return
                 if self.left > 0.0:
                     self._give(job)
