@@ -403,6 +403,8 @@ def test_ctrl_c(here):
         command("run", "mm1.sq", "--horizon", "1e9", "--json", "--dump", "out"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # a background job of a shell ignores Ctrl-C, and so would the child of one
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while worked(process.pid) < 2.0:  # by then it has read the program and runs
         assert process.poll() is None
