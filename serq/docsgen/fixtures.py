@@ -29,6 +29,8 @@ from click.testing import CliRunner
 from serq.diagnostics import Diagnostic, SerqError, Source, render
 from serq.settings import Settings
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+
 DOCS = Path(__file__).parent.parent.parent / "docs"
 NAME = "program.sq"
 """The name that a program is reported under."""
@@ -224,7 +226,8 @@ def message(page: Page, fixture: Fixture) -> str | None:
     if fixture.unreachable is not None:
         return None
     if fixture.command is not None:
-        return ran(fixture.command, fixture.files)[1].rstrip("\n")
+        text = ran(fixture.command, fixture.files)[1].rstrip("\n")
+        return text.replace(f"{CHECKOUT}/", "")  # a page does not show where it was made
     return "\n\n".join(render(d) for d in found(page, fixture))
 
 
