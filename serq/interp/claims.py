@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from serq.interp.report import Claim
@@ -122,4 +121,4 @@ def aggregate(which: ir.Aggregate, values: Sequence[float]) -> float:
     return total
 
 
-__all__ = ["EndClaim", "IterationClaim", "aggregate", "given", "inf"]
+__all__ = ["EndClaim", "IterationClaim", "aggregate", "given"]

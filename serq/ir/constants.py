@@ -19,7 +19,7 @@ _FUNCTIONS: dict[Fun, Callable[..., float]] = {
     Fun.LN: ieee.ln,
     Fun.POW: ieee.pow,
 }
-_OPERATORS: dict[BinaryOp, Callable[[float, float], float]] = {
+OPERATORS: dict[BinaryOp, Callable[[float, float], float]] = {
     BinaryOp.ADD: lambda a, b: a + b,
     BinaryOp.SUB: lambda a, b: a - b,
     BinaryOp.MUL: lambda a, b: a * b,
@@ -32,6 +32,7 @@ _OPERATORS: dict[BinaryOp, Callable[[float, float], float]] = {
     BinaryOp.EQ: lambda a, b: float(a == b),
     BinaryOp.NE: lambda a, b: float(a != b),
 }
+"""The arithmetic of the operators that evaluate both sides."""
 
 
 def fold(expr: n.Expr) -> float | None:
@@ -62,7 +63,7 @@ def fold(expr: n.Expr) -> float | None:
                 return None
             if op in (BinaryOp.AND, BinaryOp.OR):
                 return float(y != 0.0)
-            return _OPERATORS[op](x, y)
+            return OPERATORS[op](x, y)
         case n.Cond(test=test, then=then, orelse=orelse):
             x = fold(test)
             return None if x is None else fold(then if x != 0.0 else orelse)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from serq import ieee
 from serq.ir import nodes as ir
+from serq.ir.constants import OPERATORS
 from serq.ir.nodes import BinaryOp, Ctx, Fun, UnaryOp
 from serq.leangen import model as lean
 from serq.leangen.reasons import Log
@@ -53,18 +54,7 @@ Folded = float | lean.Expr
 _Part = Folded | _Infinite | None
 """Nothing when the part is outside; the reason is logged then."""
 
-_FOLD: dict[BinaryOp, Callable[[float, float], float]] = {
-    BinaryOp.ADD: lambda a, b: a + b,
-    BinaryOp.SUB: lambda a, b: a - b,
-    BinaryOp.MUL: lambda a, b: a * b,
-    BinaryOp.DIV: ieee.div,
-    BinaryOp.POW: ieee.pow,
-    BinaryOp.LT: lambda a, b: float(a < b),
-    BinaryOp.LE: lambda a, b: float(a <= b),
-    BinaryOp.GT: lambda a, b: float(a > b),
-    BinaryOp.GE: lambda a, b: float(a >= b),
-    BinaryOp.EQ: lambda a, b: float(a == b),
-    BinaryOp.NE: lambda a, b: float(a != b),
+_FOLD: dict[BinaryOp, Callable[[float, float], float]] = OPERATORS | {
     BinaryOp.AND: lambda a, b: float(ieee.truth(a) and ieee.truth(b)),
     BinaryOp.OR: lambda a, b: float(ieee.truth(a) or ieee.truth(b)),
 }
