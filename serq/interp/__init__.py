@@ -13,6 +13,7 @@ from typing import Any
 from serq.diagnostics import SerqError
 from serq.interp.build import build as build_machine
 from serq.interp.invariants import watch
+from serq.interp.record import Recorder
 from serq.interp.report import Report
 from serq.interp.results import report
 from serq.interp.trace import Turn, read_trace
@@ -29,13 +30,15 @@ def run(
     source_map: Any = None,
     debug: bool = False,
     fast: bool = True,
-    record: Any = None,
+    record: Recorder | None = None,
     progress: Callable[[float, int], None] | None = None,
 ) -> Report:
     """Run the program to its horizon and report what happened.
 
     ``debug=True`` checks the machine's invariants after every event (`serq.interp.invariants`).
     ``fast=False`` runs every iteration of an engine one by one; the report is the same.
+
+    ``record`` is told of every iteration and preemption (`serq.interp.record`).
 
     ``progress(now, arrived)`` is called every few thousand events; what it raises ends the run.
     """

@@ -33,6 +33,7 @@ from serq.interp.flow import FlowSystem, SharedStage
 from serq.interp.machine import Machine
 from serq.interp.memory import amount
 from serq.interp.pool import Entry, Pool
+from serq.interp.record import Recorder
 from serq.interp.schedule import AdmitStmt, BranchStmt, ServeStmt, SetStmt
 from serq.interp.stage import DelayStage, FifoStage, PsStage, Stage
 from serq.interp.stats import GaugeTrack, Samples
@@ -43,7 +44,7 @@ _LIVE_COUNTS = {Ctx.NRES, Ctx.NDEC, Ctx.KVB, Ctx.KVP}
 
 
 def build(
-    program: ir.Program, source_map: Any = None, recorder: Any = None, fast: bool = True
+    program: ir.Program, source_map: Any = None, recorder: Recorder | None = None, fast: bool = True
 ) -> Machine:
     """A machine in its initial state, before anything has arrived.
 

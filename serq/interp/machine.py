@@ -27,6 +27,7 @@ from serq.interp.faults import expressions as statement_expressions
 from serq.interp.memory import Memory
 from serq.interp.pool import Pool
 from serq.interp.random import Stream, Streams
+from serq.interp.record import Recorder
 from serq.interp.session import ENDED, JOINING, READY, Session
 from serq.interp.stage import Stage
 from serq.interp.stats import GaugeTrack, Samples
@@ -43,7 +44,7 @@ Event = tuple[float, int, Callable[[Any], None], Any]
 class Machine:
     """One run of a program. `serq.interp.build` makes one; ``run`` runs it to its end."""
 
-    def __init__(self, program: ir.Program, source_map: Any, recorder: Any) -> None:
+    def __init__(self, program: ir.Program, source_map: Any, recorder: Recorder | None) -> None:
         self.program = program
         self.source_map = source_map
         self.recorder = recorder

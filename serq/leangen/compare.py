@@ -9,12 +9,12 @@ from typing import Any
 
 from serq.diagnostics import SerqError
 from serq.interp.build import build
+from serq.interp.record import IterationRecorder
 from serq.interp.results import report as report_of
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
 from serq.leangen.fragment import Executable
 from serq.leangen.normal import normal_form
-from serq.oracle.follow import Follower
 from serq.toolchain.lean import Lean
 from serq.toolchain.places import LeanPackage
 
@@ -72,8 +72,8 @@ class Difference:
 
 def interpreted(program: ir.Program) -> StepTrace:
     """The interpreter's step trace. Raises `SerqError` where the run ends with an error."""
-    follower = Follower()
-    machine = build(program, None, follower)
+    recorder = IterationRecorder()
+    machine = build(program, None, recorder)
     machine.run()
     report = report_of(machine)
     caps = [p.cap for p in program.pools]
@@ -85,7 +85,7 @@ def interpreted(program: ir.Program) -> StepTrace:
             preempted=tuple(s for s, _ in one.preempted),
             free=tuple(_number(cap - u) for cap, u in zip(caps, one.used, strict=True)),
         )
-        for one in follower.iterations
+        for one in recorder.iterations
     )
     seen: dict[tuple[str, int], list[Sample]] = {}
     for name, observed in report.observes.items():

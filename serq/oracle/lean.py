@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from serq.diagnostics import SerqError
+from serq.interp.record import Key
 from serq.interp.trace import read_trace
 from serq.ir import nodes as ir
 from serq.ir.rewrite import inline_trace
@@ -12,7 +13,6 @@ from serq.leangen.compare import EXEC_MAIN, StepTrace, executed
 from serq.leangen.fragment import Executable, Outside, executable
 from serq.oracle import program
 from serq.oracle.answer import Answer, Step
-from serq.oracle.follow import Key
 from serq.oracle.program import Text
 from serq.oracle.scenario import Scenario
 from serq.toolchain.lean import Lean, find_lean

@@ -10,11 +10,11 @@ from pathlib import Path
 from serq.diagnostics import Diagnostic, SerqError, Source
 from serq.files import read_text
 from serq.interp import Report, run
+from serq.interp.record import Iteration, IterationRecorder, Key
 from serq.ir import nodes as ir
 from serq.link import compile_text
 from serq.oracle import places
 from serq.oracle.answer import Answer, Request, Step
-from serq.oracle.follow import Follower, Iteration, Key
 from serq.oracle.scenario import Scenario
 from serq.settings import Settings
 from serq.syntax import ast
@@ -197,12 +197,12 @@ def answer(scenario: Scenario, text: Text) -> Answer:
     """What the program does with the scenario, step by step."""
     program = build(scenario, text)
     pool = engine_memory(program, text.source.name)
-    follower = Follower()
-    report = run(program, base_dir=text.directory, record=follower)
+    recorder = IterationRecorder()
+    report = run(program, base_dir=text.directory, record=recorder)
     return told(
         scenario,
         "serq",
-        steps(scenario, program, pool, follower.iterations),
+        steps(scenario, program, pool, recorder.iterations),
         observed(scenario, report),
     )
 
