@@ -15,15 +15,22 @@ reads only attributes and numbers. -/
 def overCap (D : Deployment) (env : Env) (p : Nat) (e : Expr) : Bool :=
   if e.static then decide ((D.pool p).cap < roundUp (D.pool p).block (e.eval env)) else false
 
+/-- Whether one pool entry of a hold asks for more than the pool can ever give. -/
+def overAsked (D : Deployment) (env : Env) (h : HoldPool) : Bool :=
+  if overCap D env (h.pool.eval env) h.units then true
+  else match h.reserve with
+    | none => false
+    | some r => overCap D env (h.pool.eval env) r
+
 /-- Whether a hold asks for more than a pool can ever give. -/
 def neverFits (D : Deployment) (env : Env) : List HoldPool → Bool
   | [] => false
-  | h :: hs =>
-    if overCap D env (h.pool.eval env) h.units then true
-    else if (match h.reserve with
-      | none => false
-      | some r => overCap D env (h.pool.eval env) r) then true
-    else neverFits D env hs
+  | h :: hs => if overAsked D env h then true else neverFits D env hs
+
+/-- The first pool that a hold asks for more than it can ever give. -/
+def refusingPool (D : Deployment) (env : Env) : List HoldPool → Nat
+  | [] => 0
+  | h :: hs => if overAsked D env h then h.pool.eval env else refusingPool D env hs
 
 /-- Session `i`, whose next statement is a hold, joins the queue of the hold's first pool: at the
 back, or at the head after a preemption. A hold that can never fit is rejected: the session ends. -/
@@ -32,7 +39,8 @@ def enqueue (D : Deployment) (m : Machine) (i : Nat) (front : Bool) : Machine :=
   | .Hold pools _ _ _ _ =>
     let env := m.sessEnv D i 0
     if neverFits D env pools then
-      endSession D { m with rejected := m.rejected + 1 } i
+      tally (endSession D { m with rejected := m.rejected + 1 } i)
+        (·.refused ⟨refusingPool D env pools, (D.pool (firstPool env pools)).admitVia⟩)
     else
       (m.modPool (firstPool env pools) fun st =>
         { st with queue := if front then i :: st.queue else st.queue ++ [i] }).modSess i fun s =>
@@ -115,8 +123,9 @@ def admit (D : Deployment) (m : Machine) (p i left : Nat) : Machine :=
   match (m.at_ i).prog with
   | .Hold pools reuse body cache k =>
     let allocs := holdAllocs D m i left pools reuse cache
-    enterBody D (takeAll D i cache.isSome allocs (leaveQueue m p i)) i
-      ⟨allocs, false, cache, .Hold pools reuse body cache k⟩ body k
+    tally (enterBody D (takeAll D i cache.isSome allocs (leaveQueue m p i)) i
+      ⟨allocs, false, cache, .Hold pools reuse body cache k⟩ body k)
+      (·.admitted D.memory i allocs)
   | _ => m
 
 /-- The session with the least keys, the earliest in the list among equals. -/

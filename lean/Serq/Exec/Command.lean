@@ -107,8 +107,9 @@ def releasePool (D : Deployment) (m : Machine) (i p : Nat) : Machine :=
 def finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block)
     (st : List Frame) : Machine :=
   let m := releaseHold D i r r.grown m
-  admitAll D (m.modSess i fun s =>
-    { s with attrs := Arr.put s.attrs D.slotComputed 0, prog := k, stack := st })
+  tally (admitAll D (m.modSess i fun s =>
+    { s with attrs := Arr.put s.attrs D.slotComputed 0, prog := k, stack := st }))
+    (·.ended D.memory i r.allocs)
 
 /-- The pool or stage that an optional reference names. -/
 def evalRef (env : Env) : Option Ref → Option Nat

@@ -117,7 +117,7 @@ def preempt (D : Deployment) (p i : Nat) (m : Machine) : Machine :=
   let x := computedPos m i p
   let m := moveTo (m.setAttr i D.slotComputed x) i p x
   let m := { m with jobs := removeJob i m.jobs, plan := withoutVictim i m.plan }
-  enqueue D (unwind D p i (m.at_ i).stack m) i (!(D.pool p).tail)
+  tally (enqueue D (unwind D p i (m.at_ i).stack m) i (!(D.pool p).tail)) (·.preempted i x)
 
 /-- Session `i` grows its innermost hold on `p` by `need` units. While there is no room somebody is
 preempted. The second part tells whether it has grown: not when nobody can be preempted, or when it

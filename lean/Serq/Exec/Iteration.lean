@@ -240,7 +240,7 @@ def recordOf (cap : Nat) (m : Machine) : IterRec :=
     kvDecode := s.kvDecode, kvPrefill := s.kvPrefill, attention2 := s.attention2
     residents := m.jobs.length, demand := sumWant cap m.jobs, arrived := m.clock.arrived
     batch := batchPairs m.plan.batch, admitted := m.plan.entered, preempted := m.plan.victims
-    pools := poolRecs m.pools }
+    pools := poolRecs m.pools, preempts := m.plan.preempts, counters := m.counters }
 
 /-- How long the iteration whose batch has been formed lasts: its cost, and at least 1. -/
 def costOf (D : Deployment) (m : Machine) : Nat :=

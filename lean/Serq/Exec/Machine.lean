@@ -121,6 +121,31 @@ structure Obs where
   value : Nat
   deriving DecidableEq, Inhabited
 
+/-- Where a session stood as it was preempted: its position in the engine's memory. -/
+structure Mark where
+  owner : Nat
+  pos : Nat
+  deriving DecidableEq, Inhabited
+
+/-- A session that was refused because it asked pool `pool` for more than its cap; `viaEngine` says
+that the queue it would have joined is one that the engine admits. -/
+structure Rejection where
+  pool : Nat
+  viaEngine : Bool
+  deriving DecidableEq, Inhabited
+
+/-- What is counted for claims beside the preemptions, which the plan counts. `marks`: where each
+session stood at its latest preemption, until its hold ends; `undone`: the preempted sessions that
+wait to be admitted again; `stuckOnes`: the sessions that were preempted again without getting
+further; `recomputed`: the units that sessions admitted again had to compute anew. -/
+structure Counters where
+  rejections : List Rejection := []
+  marks : List Mark := []
+  undone : List Mark := []
+  stuckOnes : List Nat := []
+  recomputed : Nat := 0
+  deriving DecidableEq, Inhabited
+
 /-- What a batch consists of; `attention2` is twice the attention work. -/
 structure IterStats where
   tokens : Nat := 0
@@ -140,7 +165,8 @@ structure PoolRec where
 
 /-- The record of an iteration, written as it starts, its batch formed. `served` counts the tokens of
 the earlier iterations, `demand` what the residents could take if the budget were unlimited, `batch`
-the tokens of each served session in serving order, `admitted` who was admitted with how much cached. -/
+the tokens of each served session in serving order, `admitted` who was admitted with how much cached,
+`preempts` and `counters` what has been counted up to now. -/
 structure IterRec where
   start : Nat := 0
   served : Nat := 0
@@ -157,6 +183,8 @@ structure IterRec where
   admitted : List (Nat × Nat) := []
   preempted : List Nat := []
   pools : List PoolRec := []
+  preempts : Nat := 0
+  counters : Counters := {}
   deriving DecidableEq, Inhabited
 
 /-- Pool `p` as the iteration starts. -/
@@ -204,9 +232,13 @@ structure Machine where
   nextEvent : Nat
   rejected : Nat
   outOfFuel : Bool
+  counters : Counters := {}
 
 instance : Inhabited Machine :=
-  ⟨{}, {}, #[], [], [], [], [], [], [], 0, 0, 0, 0, false⟩
+  ⟨{}, {}, #[], [], [], [], [], [], [], 0, 0, 0, 0, false, {}⟩
+
+/-- The counters changed by `f`. -/
+def tally (m : Machine) (f : Counters → Counters) : Machine := { m with counters := f m.counters }
 
 /-- Pool `p` of the program. A pool that is not declared has no room. -/
 def Deployment.pool (D : Deployment) (p : Nat) : Pool := Lst.nth { cap := 0 } D.pools p
@@ -275,6 +307,65 @@ def innermost (p : Nat) : List Frame → Option Alloc
   | .hold r _ :: st => match findAlloc p r.allocs with
     | some a => some a
     | none => innermost p st
+
+/-! ## What is counted for claims -/
+
+/-- Where session `i` stood, if it is marked. -/
+def findMark (i : Nat) : List Mark → Option Nat
+  | [] => none
+  | k :: ks => if k.owner = i then some k.pos else findMark i ks
+
+/-- The marks without session `i`'s. -/
+def removeMark (i : Nat) : List Mark → List Mark
+  | [] => []
+  | k :: ks => if k.owner = i then removeMark i ks else k :: removeMark i ks
+
+/-- Session `i` is preempted at position `x`: without having got further than at its last preemption
+it is stuck, which is counted once. -/
+def Counters.preempted (i x : Nat) (c : Counters) : Counters :=
+  let again := match findMark i c.marks with
+    | none => false
+    | some before => decide (x ≤ before)
+  { c with
+    marks := ⟨i, x⟩ :: removeMark i c.marks
+    undone := ⟨i, x⟩ :: removeMark i c.undone
+    stuckOnes := if again && !c.stuckOnes.contains i then i :: c.stuckOnes else c.stuckOnes }
+
+/-- Session `i` is admitted with these allocations. If it had been preempted, it computes anew what
+lies between the prefix that it consumes of the engine's memory and the position it had reached. -/
+def Counters.admitted (memory : Option Nat) (i : Nat) (allocs : List Alloc) (c : Counters) :
+    Counters :=
+  match findMark i c.undone with
+  | none => c
+  | some x =>
+    let kept := match memory with
+      | none => 0
+      | some p => match findAlloc p allocs with
+        | none => 0
+        | some a => a.pos
+    { c with undone := removeMark i c.undone, recomputed := c.recomputed + (x - kept) }
+
+/-- Session `i`'s hold with these allocations ends. -/
+def Counters.ended (memory : Option Nat) (i : Nat) (allocs : List Alloc) (c : Counters) : Counters :=
+  match memory with
+  | none => c
+  | some p => match findAlloc p allocs with
+    | none => c
+    | some _ => { c with marks := removeMark i c.marks }
+
+/-- A session is refused. -/
+def Counters.refused (r : Rejection) (c : Counters) : Counters :=
+  { c with rejections := r :: c.rejections }
+
+/-- The rejections of pool `p`: the sessions that asked it for more than its cap. -/
+def rejectedAt (p : Nat) : List Rejection → Nat
+  | [] => 0
+  | r :: rs => if r.pool = p then rejectedAt p rs + 1 else rejectedAt p rs
+
+/-- The rejections of the engine: the sessions refused at the queues that it admits. -/
+def rejectedVia : List Rejection → Nat
+  | [] => 0
+  | r :: rs => if r.viaEngine then rejectedVia rs + 1 else rejectedVia rs
 
 /-- The tokens that the jobs have left. -/
 def sumLeft : List Job → Nat

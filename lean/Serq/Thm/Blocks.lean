@@ -177,7 +177,7 @@ theorem BlocksOk.enqueue {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : D
   split
   · simp only
     split
-    · exact BlocksOk.endSession hG (by exact h.of_eq rfl rfl) D i
+    · exact BlocksOk.of_eq (BlocksOk.endSession hG (by exact h.of_eq rfl rfl) D i) rfl rfl
     · exact (h.of_eq (m' := m.modPool _ _) rfl rfl).modSess i _ fun hs => ⟨hs.prog, hs.stack⟩
   · exact h
 
@@ -194,7 +194,7 @@ theorem BlocksOk.admit {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Dep
         (leaveQueue m p i)) :=
       (h.of_eq (m' := leaveQueue m p i) rfl rfl).of_eq (takeAll_sess D i _ _ _).1
         (takeAll_sess D i _ _ _).2
-    unfold enterBody
+    unfold tally enterBody
     simp only
     refine BlocksOk.of_eq (h1.modSess i _ fun hs => ?_) rfl rfl
     refine ⟨hG.part .holdBody hi, ?_⟩
@@ -316,7 +316,8 @@ theorem BlocksOk.releasePool {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D
 theorem BlocksOk.finishHold {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)
     (i : Nat) (r : HoldRec) (k : Block) (st : List Frame) (hk : G k)
     (hst : ∀ f ∈ st, FrameOk G f) : BlocksOk G (finishHold D m i r k st) :=
-  BlocksOk.admitAll hG ((h.releaseHold D i r r.grown).modSess i _ fun _ => ⟨hk, hst⟩) D
+  BlocksOk.of_eq
+    (BlocksOk.admitAll hG ((h.releaseHold D i r r.grown).modSess i _ fun _ => ⟨hk, hst⟩) D) rfl rfl
 
 /-- No reference names no pool. -/
 theorem evalRef_none {env : Env} {g : Option Ref} (h : g = none) : evalRef env g = none := by
@@ -504,7 +505,8 @@ theorem BlocksOk.preempt {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : D
       (computedPos m i p) with
       jobs := removeJob i m.jobs, plan := withoutVictim i m.plan } :=
     ⟨h1.sess, fun j hj => h.jobs j (mem_removeJob hj)⟩
-  exact BlocksOk.enqueue hG (BlocksOk.unwind h2 D p i (h2.sess i).stack) D i _
+  exact BlocksOk.of_eq (BlocksOk.enqueue hG (BlocksOk.unwind h2 D p i (h2.sess i).stack) D i _)
+    rfl rfl
 
 /-- A growth, with the preemptions that it needs, keeps the property of all blocks. -/
 theorem BlocksOk.grow {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D : Deployment)

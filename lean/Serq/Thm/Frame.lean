@@ -127,6 +127,10 @@ theorem same_obs (m : Machine) (l : List Obs) : Same m { m with obs := l } :=
 theorem same_rejected (m : Machine) (n : Nat) : Same m { m with rejected := n } :=
   ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
 
+/-- Counting leaves the clock and the plan alone. -/
+theorem same_tally (m : Machine) (f : Counters → Counters) : Same m (tally m f) :=
+  ⟨⟨rfl, rfl, rfl, id, id⟩, rfl⟩
+
 /-- Recording that fuel ran out leaves the clock and the plan alone. -/
 theorem same_fuel (m : Machine) : Same m { m with outOfFuel := true } :=
   ⟨⟨rfl, rfl, rfl, fun _ => rfl, id⟩, rfl⟩
@@ -207,7 +211,7 @@ theorem same_enqueue (D : Deployment) (m : Machine) (i : Nat) (front : Bool) :
   split
   · simp only
     split
-    · exact (same_rejected m _).trans (same_endSession D _ i)
+    · exact ((same_rejected m _).trans (same_endSession D _ i)).trans (same_tally _ _)
     · exact (same_modPool m _ _).trans (same_modSess _ i _)
   · exact Same.refl m
 
@@ -221,7 +225,8 @@ theorem same_admit (D : Deployment) (m : Machine) (p i left : Nat) :
     Same m (admit D m p i left) := by
   unfold admit
   split
-  · exact ((same_modPool m p _).trans (same_takeAll D i _ _ _)).trans (same_enterBody D _ i _ _ _)
+  · exact (((same_modPool m p _).trans (same_takeAll D i _ _ _)).trans
+      (same_enterBody D _ i _ _ _)).trans (same_tally _ _)
   · exact Same.refl m
 
 /-- Admitting at one pool leaves the clock and the plan alone. -/
@@ -280,7 +285,8 @@ theorem same_releasePool (D : Deployment) (m : Machine) (i p : Nat) :
 /-- Ending a hold leaves the clock and the plan alone. -/
 theorem same_finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block)
     (st : List Frame) : Same m (finishHold D m i r k st) :=
-  ((same_releaseHold D i r r.grown m).trans (same_modSess _ i _)).trans (same_admitAll D _)
+  (((same_releaseHold D i r r.grown m).trans (same_modSess _ i _)).trans (same_admitAll D _)).trans
+    (same_tally _ _)
 
 /-- Running a session's commands leaves the clock and the plan alone. -/
 theorem same_exec (D : Deployment) (fuel : Nat) (m : Machine) (i : Nat) :
@@ -404,7 +410,8 @@ theorem builds_preempt (B : Nat) (D : Deployment) (p i : Nat) (m : Machine) :
     Builds B m (preempt D p i m) := by
   unfold preempt
   simp only
-  refine Builds.trans ?_ (Same.builds B ((same_unwind D p i _ _).trans (same_enqueue D _ i _)))
+  refine Builds.trans ?_ (Same.builds B (((same_unwind D p i _ _).trans
+    (same_enqueue D _ i _)).trans (same_tally _ _)))
   exact (((same_setAttr m i _ _).trans (same_moveTo _ i p _)).builds B).trans
     (builds_withoutVictim B _ i _)
 
@@ -445,7 +452,7 @@ theorem left_grow (D : Deployment) (p i need fuel : Nat) (m : Machine) :
       intro v
       unfold preempt
       simp only
-      rw [((same_unwind D p v _ _).trans (same_enqueue D _ v _)).plan]
+      rw [(((same_unwind D p v _ _).trans (same_enqueue D _ v _)).trans (same_tally _ _)).plan]
       simp only [moveTo, Machine.setAttr, Machine.modSess, withoutVictim]
       omega
     unfold grow

@@ -450,7 +450,7 @@ theorem MemInv.enqueue {m : Machine} (h : MemInv D m) (i : Nat) (front : Bool) :
   split
   · simp only
     split
-    · exact MemInv.endSession (by exact h.of_eq rfl rfl) i
+    · exact MemInv.of_eq (MemInv.endSession (by exact h.of_eq rfl rfl) i) rfl rfl
     · exact MemInv.modSame (h.modPool _ _ rfl (Nat.le_refl _)) i _ rfl
   · exact h
 
@@ -658,7 +658,7 @@ theorem MemInv.admit {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk D) m
       · intro j _
         rw [at_eq hsess]
         exact h.pos j
-    unfold enterBody
+    unfold tally enterBody
     simp only
     exact MemInv.of_eq (hv.toInv _ (fun _ => Nat.le_refl _) hv.top) rfl rfl
   · exact h
@@ -705,7 +705,7 @@ theorem MemInv.finishHold {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsOk
   have h2 := (h1.toInv (fun s =>
     { s with attrs := Arr.put s.attrs D.slotComputed 0, prog := k, stack := st })
     (fun _ => Nat.le_refl _) h1.top)
-  refine MemInv.admitAll h2 ?_
+  refine MemInv.of_eq (MemInv.admitAll h2 ?_) rfl rfl
   exact (hb.releaseHold D i r r.grown).modSess i _ fun _ =>
     ⟨(hf (.hold r k) (by simp)).1, fun f hf' => hf f (by simp [hf'])⟩
 
@@ -1135,7 +1135,7 @@ theorem MemInv.preempt {m : Machine} (h : MemInv D m) (p i : Nat) : MemInv D (pr
   have h3 : MemInv D { Serq.moveTo (m.setAttr i D.slotComputed (computedPos m i p)) i p
       (computedPos m i p) with jobs := removeJob i m.jobs, plan := withoutVictim i m.plan } :=
     h2.of_eq rfl rfl
-  exact MemInv.enqueue (h3.toVirtual i).unwind i _
+  exact MemInv.of_eq (MemInv.enqueue (h3.toVirtual i).unwind i _) rfl rfl
 
 /-! A preemption leaves the stacks of all other sessions alone. -/
 
@@ -1163,7 +1163,7 @@ theorem enqueue_at (D : Deployment) (m : Machine) {i j : Nat} (h : i ≠ j) (fro
   split
   · simp only
     split
-    · exact endSession_at D _ h
+    · exact (endSession_at D _ h : _)
     · rw [at_modSess, if_neg (fun h' => h h'.1)]
       rfl
   · rfl
@@ -1191,7 +1191,8 @@ theorem preempt_at (D : Deployment) (p : Nat) {i j : Nat} (h : i ≠ j) (m : Mac
     ((preempt D p i m).at_ j).stack = (m.at_ j).stack := by
   unfold preempt
   simp only
-  rw [enqueue_at D _ h, unwind_at D p h]
+  rw [show ∀ (m' : Machine) f, (tally m' f).at_ j = m'.at_ j from fun _ _ => rfl,
+    enqueue_at D _ h, unwind_at D p h]
   have h1 : ∀ (m' : Machine) (l : List Job) (pl : Plan),
       Machine.at_ { m' with jobs := l, plan := pl } j = m'.at_ j := fun _ _ _ => rfl
   rw [h1]
