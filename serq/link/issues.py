@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from serq.diagnostics import Diagnostic, Span
+from serq.ir import nodes
 from serq.ir.validate import Issue
+from serq.ir.walk import expressions
 from serq.link.source_map import Origin, SourceMap
 from serq.lower.faults import Faults
 
@@ -58,12 +60,22 @@ def independent(
     """
     kept: list[Issue] = []
     for issue in issues:
-        if issue.code not in INDEPENDENT:
+        if issue.code not in INDEPENDENT and not _plain_number(issue):
             continue
         spans = [span for node in issue.trail if (span := source_map.span_of(node)) is not None]
         if not any(_overlap(error.span, span) for error in errors for span in spans[:3]):
             kept.append(issue)
     return kept
+
+
+def _plain_number(issue: Issue) -> bool:
+    """Whether a number stands where a cost belongs, and it reads no name's value."""
+    if issue.code != "cost-type" or not issue.trail:
+        return False
+    node = issue.trail[0]
+    if not isinstance(node, nodes.Expr):
+        return False
+    return not any(isinstance(part, nodes.Attr | nodes.Cost) for part in expressions(node))
 
 
 def _overlap(a: Span | None, b: Span) -> bool:

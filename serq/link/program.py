@@ -8,9 +8,11 @@ from pathlib import Path
 
 from serq.diagnostics import Diagnostic, SerqError, Source, Span
 from serq.ir import nodes
+from serq.ir.extensions import marked
 from serq.ir.validate import validate
 from serq.link.blocks import Blocks
 from serq.link.expressions import Expressions
+from serq.link.follow_ups import Lost
 from serq.link.issues import independent, report
 from serq.link.resources import Resources
 from serq.link.source_map import SourceMap
@@ -27,18 +29,7 @@ from serq.lower.tables import Tables
 from serq.lower.vocabulary import BUILTIN, SCHEDULER_ATTRS
 from serq.settings import Settings
 from serq.syntax import ast
-from serq.syntax.parser import parse_recovering
-
-FOLLOW_UPS = frozenset(
-    {
-        "unknown-name", "unknown-pool", "unknown-stage", "unknown-resource", "unknown-function",
-        "unknown-statement", "unknown-owner", "unknown-engine", "unknown-device", "unknown-queue",
-        "not-constant", "no-server", "no-workload", "no-stage", "session-without-turn",
-        "capacity-without-pool", "engine-needs", "unknown-definition", "unknown-input",
-        "no-such-capacity", "unknown-hidden", "unknown-observation",
-    }
-)  # fmt: skip
-"""Faults that a declaration lost to a syntax error may cause: not reported beside one."""
+from serq.syntax.parser import capped, parse_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +62,13 @@ class Linker:
 
     def link(self) -> Linked:
         """The linked program. Raises `SerqError` with all independent errors."""
-        module, syntax = parse_recovering(self.source)
+        parsed = parse_file(self.source)
+        module: ast.Module | None = parsed.tree
+        syntax = capped(parsed.diagnostics, parsed.complete)
         if module is None:
             raise SerqError(list(syntax))
         try:
-            program = self._program(module)
+            program = marked(self._program(module))
         except TooLarge as error:
             self.faults.error(
                 "too-large",
@@ -83,18 +76,17 @@ class Linker:
                 error.span,
             )
             program = None
-        errors = self.faults.errors
-        if syntax:
-            errors = [e for e in errors if e.code not in FOLLOW_UPS]
-        errors = [*syntax, *errors]
-        if not syntax and program is not None:
+        if program is not None:
             issues = validate(program)
-            if errors:
-                issues = independent(issues, self.map, errors)
+            if syntax or self.faults.errors:
+                issues = independent(issues, self.map, self.faults.errors)
             report(issues, self.map, self.faults)
-            errors = self.faults.errors
-            if not errors:
-                warn(program, self.map, self.faults)
+        errors = list(self.faults.errors)
+        if syntax:
+            lost = Lost(parsed)
+            errors = [*syntax, *(e for e in errors if not lost.explains(e))]
+        if not errors and program is not None:
+            warn(program, self.map, self.faults)
         if errors or program is None:
             raise SerqError(in_order(errors, self.source.name))
         return Linked(program, self.map, in_order(self.faults.warnings, self.source.name))

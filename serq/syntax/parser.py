@@ -33,18 +33,21 @@ class Parsed:
     diagnostics: list[Diagnostic]
     complete: bool = True
     """Whether the whole text was read; a text with very many faults is not."""
+    lost: frozenset[str] = frozenset()
+    """The words of what was left out as unreadable."""
 
 
 def parse_text(source: Source, start: str = "module") -> Parsed:
     """Read a text as a ``module``, an ``expression`` or an ``instance`` file; never raises."""
     lexed = lex(source)
     diagnostics = list(lexed.diagnostics)
-    tree, complete = None, not lexed.stopped
+    tree, complete, lost = None, not lexed.stopped, frozenset[str]()
     if not lexed.stopped:
         with _lock:
             run = Recovering(source, lexed, start)
             tree = run.parse()
-            complete = not run.gave_up
+            complete = not run.gave_up and not lexed.cut
+            lost = frozenset(run.lost)
             diagnostics += run.diagnostics + run.builder.diagnostics
         if tree is not None and len(lexed.tokens) > MAX_HEIGHT:
             deep = tallest(tree, MAX_HEIGHT)
@@ -52,7 +55,7 @@ def parse_text(source: Source, start: str = "module") -> Parsed:
                 diagnostics.append(_too_tall(deep))
                 tree = None
     diagnostics.sort(key=lambda d: d.span.start if d.span else 0)
-    return Parsed(tree, lexed.tokens, lexed.comments, diagnostics, complete)
+    return Parsed(tree, lexed.tokens, lexed.comments, diagnostics, complete, lost)
 
 
 def _too_tall(node: ast.Node) -> Diagnostic:
@@ -105,15 +108,20 @@ def parse_recovering(
 
     A ``library`` has no ``fn main ()``, a program has one.
     """
+    parsed = parse_file(source, library=library)
+    return parsed.tree, capped(parsed.diagnostics, parsed.complete)
+
+
+def parse_file(source: Source, *, library: bool = False) -> Parsed:
+    """A file read as `parse_recovering` does, with what was left out of the tree."""
     parsed = parse_text(source)
     module: ast.Module | None = parsed.tree
-    diagnostics = parsed.diagnostics
     if module is not None:
         if library and module.main is not None:
-            diagnostics.append(_main_in_library(source, parsed.tokens))
-        elif not library and module.main is None and not diagnostics:
-            diagnostics.append(_no_main(source, parsed.tokens))
-    return module, capped(diagnostics, parsed.complete)
+            parsed.diagnostics.append(_main_in_library(source, parsed.tokens))
+        elif not library and module.main is None and not parsed.diagnostics:
+            parsed.diagnostics.append(_no_main(source, parsed.tokens))
+    return parsed
 
 
 def parse(source: Source, *, library: bool = False) -> ast.Module:

@@ -46,6 +46,8 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "fork": ("FORK", "LBRACE"),
     "run": ("RUN", "LBRACE"),
 }
+_NAMES = DECLARATIONS | {"let", "def", "set", "choose", "mark", "observe", "Size", "Cost", "state"}
+_NAMES -= {"workload", "server", "share"}
 _ENTRY = ("NAME", "LBRACE")
 _MAIN = ("FN", "MAIN", "LPAR", "RPAR", "LBRACE")
 _CONTINUES = ("else", "cache", "lease")
@@ -60,6 +62,11 @@ class Recovering(Driver):
         self.diagnostics: list[Diagnostic] = []
         self.faults = 0
         self.gave_up = False
+        self.lost: set[str] = set()
+        """The words of what was left out: what they would have declared is not in the tree.
+
+        ``*`` among them: a declaration whose name is missing.
+        """
         self._resumed = -1
         self._known: set[int] = set()
         self._here, self._tries = -1, 0
@@ -330,9 +337,27 @@ class Recovering(Driver):
             if index >= count:
                 return None
             at, ended = at + 1, True  # a stray bracket at the outermost level
+        self._lose(begin, at)
         # What still misfits in the middle of the left-out text is not a fault of its own.
         self._resumed = -1 if ended else at
         return at
+
+    def _lose(self, begin: int, end: int) -> None:
+        """Remember the words of the tokens that the tree will not have."""
+        self.lost.update(str(t) for t in self.tokens[begin:end] if is_word(t))
+        if self.text(begin) in _NAMES and not self._is_name(begin + 1):
+            self.lost.add("*")
+        # A queue or an engine without one of its parts may be no stage, or take no request.
+        for token in self.opened():
+            at = bisect_left(self.tokens, start_of(token), key=start_of) - 1
+            while at > 0 and self.text(at - 1) not in ("{", "}", ";"):
+                at -= 1
+            if self.text(at) in DECLARATIONS:
+                self.lost.add(self.text(at + 1))
+
+    def _is_name(self, index: int) -> bool:
+        """Whether a token is a word that the language leaves to the program."""
+        return index < len(self.tokens) and self.kinds(index) == ["NAME"]
 
     def _new_start(self, at: int, margin: int) -> bool:
         """Whether a keyword at the start of a line, no further in, starts the next construct."""
@@ -352,8 +377,9 @@ class Recovering(Driver):
             if begin == at or (statement and word not in FOREIGN_BLOCKS) or not self.fits(*header):
                 return False
         place = start_of(self.tokens[begin])
-        if header is not _MAIN:
+        if header is not _MAIN:  # the body is read for its faults, and is no part of the tree
             self.builder.broken.add(place)
+            self._lose(begin, self.lexed.match.get(at, len(self.tokens)))
         if word in FOREIGN_BLOCKS:  # its `else` is part of the same mistake
             close = self.lexed.match.get(at, at) + 1
             if self.text(close) == "else":
