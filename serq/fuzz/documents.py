@@ -18,8 +18,8 @@ def first_difference(
     if ours == theirs:
         return None
     options: dict[str, Any] = {
-        "parse_float": _Spelled,
-        "parse_int": _Spelled,
+        "parse_float": Spelled,
+        "parse_int": Spelled,
         "object_pairs_hook": _Object,
     }
     a, b = json.loads(ours, **options), json.loads(theirs, **options)
@@ -29,7 +29,7 @@ def first_difference(
     return _difference(a, b, "")
 
 
-class _Spelled(str):
+class Spelled(str):
     """A number by its spelling."""
 
 
@@ -69,7 +69,7 @@ def _difference(a: Any, b: Any, path: str) -> str | None:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, _Spelled):
+    if isinstance(value, Spelled):
         return str(value)
     if isinstance(value, _Object):
         return "{" + ", ".join(name for name, _ in value) + "}"
