@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -78,6 +79,11 @@ def write_files(files: Iterable[tuple[Path, Writer]]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write one file whole; errors as in `write_files`."""
     write_files([(path, lambda out: _write(out, text))])
+
+
+def write_texts(files: Iterable[tuple[Path, str]]) -> None:
+    """Write several files, or none; errors as in `write_files`."""
+    write_files([(path, partial(_write, text=text)) for path, text in files])
 
 
 def _write(out: TextIO, text: str) -> None:

@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "serq.cli.run",
     "check": "serq.cli.check",
     "ir": "serq.cli.ir",
+    "timeline": "serq.cli.timeline",
     "target": "serq.cli.target",
     "fmt": "serq.cli.fmt",
     "lean": "serq.cli.lean",

@@ -54,7 +54,7 @@ def command(
     fails, and 1 when a session got stuck.
     """
     loaded = load_file(ctx, file, trace=trace)
-    with _progress(loaded.program) as progress:
+    with progress_bar(loaded.program) as progress:
         report = interp.run(
             loaded.program,
             base_dir=loaded.base_dir,
@@ -75,7 +75,7 @@ def command(
 
 
 @contextmanager
-def _progress(program: Program) -> Iterator[Callable[[float, int], None] | None]:
+def progress_bar(program: Program) -> Iterator[Callable[[float, int], None] | None]:
     """A callback that draws a progress bar on a terminal once the run takes its time."""
     if not sys.stderr.isatty():
         yield None

@@ -1,0 +1,275 @@
+"""A timeline as one SVG picture: every row and track, as wide as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from serq.draw.timeline_layout import Axis, Rows, axis_of, rows_of, stay_of_chunk
+from serq.draw.timeline_record import EngineTrack, Timeline
+from serq.draw.timeline_tracks import Events, Track, count, panels, summary
+from serq.interp.report import F64
+from serq.page.scale import extremes, px, short, tick_labels, ticks
+from serq.page.templating import template
+
+WIDTH = 1200.0
+LEFT, RIGHT = 150.0, 24.0
+NARROWEST = 0.4
+"""Pixels below which neighbours of one kind are drawn as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A rectangle, a path or a text; ``tip`` is shown on hovering."""
+
+    kind: str
+    cls: str
+    at: str
+    text: str = ""
+    tip: str = ""
+
+
+@dataclass
+class Picture:
+    """Shapes in drawing order, and how far down they go."""
+
+    axis: Axis
+    shapes: list[Shape] = field(default_factory=list)
+    y: float = 0.0
+
+    def xs(self, times: F64) -> F64:
+        """The pixels of times."""
+        axis = self.axis
+        scale = (WIDTH - LEFT - RIGHT) / (axis.last - axis.first)
+        return LEFT + (axis.at(times) - axis.first) * scale
+
+    def x(self, time: float) -> float:
+        """The pixel of a time."""
+        return float(self.xs(np.array([time]))[0])
+
+    def rect(self, cls: str, x: float, y: float, w: float, h: float, tip: str = "") -> None:
+        at = f'x="{px(x)}" y="{px(y)}" width="{px(w)}" height="{px(h)}"'
+        self.shapes.append(Shape("rect", cls, at, tip=tip))
+
+    def path(self, cls: str, d: str) -> None:
+        self.shapes.append(Shape("path", cls, d))
+
+    def text(self, cls: str, x: float, y: float, text: str, tip: str = "") -> None:
+        self.shapes.append(Shape("text", cls, f'x="{px(x)}" y="{px(y)}"', text, tip))
+
+    def columns(self) -> F64:
+        """The times at the edges of the pixel columns."""
+        axis = self.axis
+        count = int(WIDTH - LEFT - RIGHT)
+        places = np.linspace(axis.first, axis.last, count + 1)
+        return np.interp(places, axis.places, axis.knots)
+
+
+def clip(text: str, most: int) -> str:
+    """At most so many letters, the middle left out: names differ at their ends."""
+    if len(text) <= most:
+        return text
+    left = (most - 1) // 2
+    return f"{text[: most - 1 - left]}…{text[len(text) - left :]}"
+
+
+def svg(timeline: Timeline, title: str, axis: str | None = None) -> str:
+    """The picture as a standalone SVG text, ``title`` above it. Raises as `axis_of` does."""
+    picture = Picture(axis_of(timeline, axis))
+    picture.y = 64.0
+    parts = panels(timeline)
+    for panel in parts:
+        if panel.engine is not None:
+            _engine(picture, panel.engine)
+        elif len(parts) > 1:
+            picture.y += 26.0
+            picture.text("head", 16.0, picture.y, "pools and stages")
+            picture.y += 10.0
+        for track in panel.tracks:
+            _track(picture, track)
+        for events in panel.events:
+            _events(picture, events)
+        picture.y += 6.0
+    _time_axis(picture)
+    span = f"{short(timeline.start, 6)} to {short(timeline.end, 6)}"
+    return template("serq.draw", "timeline.svg.j2").render(
+        title=clip(title, 100),
+        span=span,
+        width=px(WIDTH),
+        height=px(picture.y + 40.0),
+        shapes=picture.shapes,
+        engines=parts[0].engine is not None,
+    )
+
+
+# --- an engine ----------------------------------------------------------------------------------
+
+
+def _engine(picture: Picture, track: EngineTrack) -> None:
+    picture.y += 26.0
+    picture.text("head", 16.0, picture.y, f"engine {clip(track.name, 60)}", track.name)
+    picture.text("sum", WIDTH - RIGHT, picture.y, summary(track))
+    picture.y += 10.0
+    _rows(picture, track)
+
+
+def _row_height(rows: Rows) -> float:
+    return 14.0 if rows.requests else max(2.0, min(12.0, 420.0 / max(rows.count, 1)))
+
+
+def _rows(picture: Picture, track: EngineTrack) -> None:
+    rows = rows_of(track)
+    height = _row_height(rows)
+    top = picture.y
+    gap = 1.0 if height > 4.0 else 0.0
+    starts, ends = np.array(track.starts), np.array(track.ends)
+    if rows.requests:
+        for i, label in enumerate(rows.labels):
+            picture.text("row", LEFT - 8.0, top + i * height + height - 4.0, clip(label, 26), label)
+        _waits(picture, track, rows, top, height)
+    else:
+        label = f"{count(rows.count, 'slot')}, from 0 at the top"
+        picture.text("row", LEFT - 8.0, top + 10.0, label)
+    lefts, rights = picture.xs(starts), picture.xs(ends)
+    for row, stay in zip(rows.of_stay, track.stays, strict=True):
+        x0, x1 = float(lefts[stay.first]), float(rights[stay.last])
+        tip = track.requests[stay.request].label
+        y = top + row * height
+        picture.rect("stay", x0, y + gap / 2, max(x1 - x0, NARROWEST), height - gap, tip)
+    _chunks(picture, track, rows, (lefts, rights), top, height - gap)
+    for place, time in track.preemptions:
+        x, y = picture.x(time), top + rows.of_stay[place] * height
+        label = track.requests[track.stays[place].request].label
+        picture.rect("preempt", x - 2.0, y, 2.0, height, f"{label}: preempted at {short(time, 6)}")
+    picture.y = top + rows.count * height
+    _grid(picture, track, top)
+    picture.y += 8.0
+
+
+def _waits(picture: Picture, track: EngineTrack, rows: Rows, top: float, height: float) -> None:
+    """A line where a request of the engine waits: before its first stay, and between stays."""
+    since: dict[int, float] = {}
+    first = picture.axis.knots[0]
+    for row, stay in zip(rows.of_stay, track.stays, strict=True):
+        request = track.requests[stay.request]
+        begin = since.get(stay.request, request.joined)
+        end = track.starts[stay.first]
+        x0, x1 = picture.x(max(begin, first)), picture.x(end)
+        if x1 - x0 > 0.5 and begin >= 0.0:
+            y = top + row * height + height / 2.0
+            picture.rect("waitline", x0, y - 0.75, x1 - x0, 1.5, f"{request.label}: waits")
+        since[stay.request] = track.ends[stay.last] if stay.preempted else inf
+
+
+def _chunks(
+    picture: Picture, track: EngineTrack, rows: Rows, edges: tuple[F64, F64], top: float,
+    height: float,
+) -> None:  # fmt: skip
+    """What each stay was given; neighbours too narrow to tell apart are drawn as one."""
+    lefts, rights = edges
+    pending: dict[int, tuple[bool, float, float, str]] = {}
+
+    def put(row: int) -> None:
+        decoding, x0, x1, tip = pending.pop(row)
+        y = top + row * (height + (1.0 if height > 3.0 else 0.0)) + (0.5 if height > 3.0 else 0.0)
+        picture.rect("decode" if decoding else "prefill", x0, y, max(x1 - x0, NARROWEST), height,
+                     tip)  # fmt: skip
+
+    for chunk, stay in zip(track.chunks, stay_of_chunk(track), strict=True):
+        row = rows.of_stay[stay]
+        x0 = float(lefts[chunk.first])
+        x1 = float(rights[chunk.first + chunk.count - 1])
+        before = pending.get(row)
+        tokens = (
+            count(int(chunk.tokens), "token")
+            if chunk.tokens == 1
+            else (f"{short(chunk.tokens, 6)} tokens")
+        )
+        mode = "decode" if chunk.decoding else "prefill"
+        times = "" if chunk.count == 1 else f" in each of {chunk.count} iterations"
+        tip = f"{track.requests[chunk.request].label}: {mode} {tokens}{times}"
+        if before is not None:
+            narrow = x1 - x0 < NARROWEST or before[2] - before[1] < NARROWEST
+            if before[0] is chunk.decoding and narrow and x0 - before[2] < NARROWEST:
+                pending[row] = (chunk.decoding, before[1], x1, tip)
+                continue
+            put(row)
+        pending[row] = (chunk.decoding, x0, x1, tip)
+        if not chunk.decoding and x1 - x0 > 30.0 and height > 10.0:
+            y = top + row * (height + 1.0) + height - 2.5
+            shown = short(chunk.tokens, 5)
+            put(row)
+            picture.text("inside", (x0 + x1) / 2.0, y, shown, tip)
+    for row in list(pending):
+        put(row)
+
+
+def _grid(picture: Picture, track: EngineTrack, top: float) -> None:
+    """The bounds of the iterations, where they are wide enough to be seen one by one."""
+    xs = picture.xs(np.array(track.starts))[1:]
+    if len(xs) and (WIDTH - LEFT - RIGHT) / (len(xs) + 1) >= 4.0:
+        lines = "".join(f"M{px(float(x))} {px(top)}V{px(picture.y)}" for x in xs)
+        picture.path("cut", lines)
+
+
+# --- tracks -------------------------------------------------------------------------------------
+
+
+def _track(picture: Picture, track: Track) -> None:
+    base = picture.y + track.height
+    label = clip(track.label, 26)
+    picture.text("row", LEFT - 8.0, picture.y + 9.0, label, track.label)
+    picture.text("scale", LEFT - 8.0, picture.y + 22.0, track.scale)
+    edges = picture.columns()
+    for layer in track.layers:
+        low, high = extremes(layer.times, layer.values, edges)
+        _area(picture, high, track.top, base, track.height, f"{layer.kind} faint")
+        _area(picture, low, track.top, base, track.height, layer.kind)
+    if track.line is not None:
+        y = base - track.height * track.line / track.top
+        picture.path("cap", f"M{px(LEFT)} {px(y)}H{px(WIDTH - RIGHT)}")
+    picture.path("base", f"M{px(LEFT)} {px(base)}H{px(WIDTH - RIGHT)}")
+    picture.y = base + 12.0
+
+
+def _area(picture: Picture, heights: F64, top: float, base: float, room: float, cls: str) -> None:
+    """A filled step function, a value per pixel column."""
+    ys = base - room * np.minimum(np.nan_to_num(heights), top) / top
+    turns = np.flatnonzero(np.diff(ys)) + 1
+    begins = np.concatenate([[0], turns])
+    ends = np.concatenate([turns, [len(ys)]])
+    d = [f"M{px(LEFT)} {px(base)}"]
+    d += [f"V{px(float(ys[i]))}H{px(LEFT + j)}" for i, j in zip(begins, ends, strict=True)]
+    picture.path(f"area {cls}", "".join(d) + f"V{px(base)}Z")
+
+
+def _events(picture: Picture, events: Events) -> None:
+    picture.text("row", LEFT - 8.0, picture.y + 9.0, events.label)
+    at = sorted({float(round(x)) for x in picture.xs(events.times)})
+    lines = "".join(f"M{px(x)} {px(picture.y + 1.0)}v9" for x in at)
+    picture.path(f"tick {events.kind}", lines)
+    picture.y += 13.0
+
+
+def _time_axis(picture: Picture) -> None:
+    """Round numbers of the axis below, and the times of an axis of iterations under them."""
+    axis = picture.axis
+    y = picture.y + 4.0
+    picture.path("base", f"M{px(LEFT)} {px(y)}H{px(WIDTH - RIGHT)}")
+    scale = (WIDTH - LEFT - RIGHT) / (axis.last - axis.first)
+    marks = ticks(axis.first, axis.last, 8)
+    if axis.kind == "iterations":
+        marks = sorted({float(round(mark)) for mark in marks if axis.first <= round(mark)})
+    for mark, label in zip(marks, tick_labels(marks), strict=True):
+        x = LEFT + (mark - axis.first) * scale
+        picture.path("base", f"M{px(x)} {px(y)}v5")
+        picture.text("axis", x, y + 17.0, label)
+        if axis.kind == "iterations":
+            picture.text("axis", x, y + 31.0, short(axis.time(mark), 4))
+    picture.text("axisname", LEFT - 8.0, y + 17.0, "iteration" if axis.kind == "iterations"
+                 else "time")  # fmt: skip
+    if axis.kind == "iterations":
+        picture.text("axisname", LEFT - 8.0, y + 31.0, "time")
+    picture.y = y
