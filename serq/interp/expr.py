@@ -59,7 +59,7 @@ _BATCH = {
     Ctx.NRES: "b.residents",
     Ctx.KVB: "b.kv_decode",
     Ctx.KVP: "b.kv_prefill",
-    Ctx.ATTN: "b.attention",
+    Ctx.ATTN: "(b.attention or -0.0)",  # as every sum of nothing
 }
 
 SESSION = Scope("s", "s.attrs", "s.rng", "s", _NOW)
@@ -91,8 +91,8 @@ PLAN = Scope(
     "E",
     ctx=_RESIDENTS
     | {
-        Ctx.NTOK: "E.plan_tokens",
-        Ctx.NPRE: "E.plan_prefilled",
+        Ctx.NTOK: "(E.plan_tokens or -0.0)",
+        Ctx.NPRE: "(E.plan_prefilled or -0.0)",
         Ctx.ADMITTED: "E.plan_admitted",
         Ctx.PREEMPTED: "E.plan_preempted",
     },
