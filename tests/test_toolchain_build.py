@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import textwrap
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -198,6 +201,31 @@ def test_a_killed_build_is_continued(tree: Tree) -> None:
     assert tree.compiled_now() == ["A"]
 
 
+def test_a_build_that_is_killed_leaves_nothing_in_the_way(tree: Tree, tmp_path: Path) -> None:
+    """After a kill in the middle of a build the next one waits for nothing and does the rest."""
+    tree.write(A="import B", B="import C\n-- SLOW", C="")
+    program = (
+        "from pathlib import Path; from serq.toolchain.build import Builder; "
+        f"b = Builder({tree.builder.lean!r}, 'stub 1', "
+        f"Path({str(tree.builder.output)!r}), jobs=2); "
+        f"b.build([Path({str(tree.source)!r})], ['A'])"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tree.calls_file.exists() and "B.lean" in tree.calls_file.read_text()):
+            assert time.monotonic() < deadline
+            assert child.poll() is None
+            time.sleep(0.05)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    assert tree.compiled_now() == ["C", "B"]
+    tree.write(B="import C")
+    assert tree.build("A").ok
+    assert tree.compiled_now() == ["B", "A"]
+
+
 def test_two_builds_wait_for_each_other(tree: Tree) -> None:
     """Builds into one directory do not overlap, and the second finds everything done."""
     tree.write(A="import B", B="")
@@ -367,6 +395,36 @@ def test_the_command_uses_the_native_lake(stub_lake: Path) -> None:
     done = runner.invoke(main, ["lean", "build", "Serq.IR"])
     assert done.exit_code == 0, done.output
     assert _calls(stub_lake)[-1].endswith("build --no-ansi +Serq.IR")
+    file = stub_lake / "Hello.lean"
+    file.write_text("def main : IO Unit := pure ()\n")
+    command = [sys.executable, "-m", "serq", "lean", "run", str(file), "word"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert _calls(stub_lake)[-1].endswith(f"env lean --run {file} word")
+
+
+def test_the_executable_finds_its_modules() -> None:
+    """What an executable imports is in a library of the lakefile: Lake looks nowhere else."""
+    root = Path(__file__).resolve().parents[1]
+    lakefile = tomllib.loads((root / "lakefile.toml").read_text())
+    roots = [r for lib in lakefile["lean_lib"] for r in lib.get("roots", [lib["name"]])]
+    source = root / "lean"
+    for exe in lakefile["lean_exe"]:
+        todo, seen = [exe["root"]], set()
+        while todo:
+            module = todo.pop()
+            file = source.joinpath(*module.split(".")).with_suffix(".lean")
+            if module in seen or not file.exists():
+                continue
+            seen.add(module)
+            todo += header_imports(file.read_text())
+        assert {"Main.Read", "Main.Write", "Serq.Exec"} <= seen
+        for module in seen - {exe["root"]}:
+            assert any(module == r or module.startswith(f"{r}.") for r in roots), module
+    for lib in lakefile["lean_lib"]:
+        for name in lib.get("roots", [lib["name"]]):
+            assert source.joinpath(*name.split(".")).with_suffix(".lean").is_file(), name
+    assert {d["srcDir"] for d in (*lakefile["lean_lib"], *lakefile["lean_exe"])} == {"lean"}
+    assert (root / "lean-toolchain").read_text().strip() == "leanprover/lean4:v4.28.0"
 
 
 def test_a_setting_that_means_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
