@@ -262,6 +262,7 @@ CODES |= {
     "nothing-held": "A statement acts on an allocation that was given back before.",
     "same-pool-twice": "Two indices of one hold name the same member.",
     "session-ends-with-leg": "A session ends while one of its legs runs.",
+    "state-not-finite": "A schedule sets a state of its engine to what is no finite number.",
     "trace-empty": "A trace file has no row.",
     "trace-row": "A row of a trace has the wrong number of fields, or a field that is no number.",
 }

@@ -22,7 +22,7 @@ NOT_SHOWN = frozenset({
     "cache-unwritable", "claims-file", "corpus-file", "disk-full", "fuzz-extra", "fuzz-target",
     "lean-audit", "lean-corrupt", "lean-download", "lean-exec", "lean-import-cycle",
     "lean-install", "lean-library-missing", "lean-native", "lean-not-installed", "lean-offline",
-    "lean-platform", "not-a-checkout", "oracle-driver", "oracle-files", "oracle-program",
+    "lean-platform", "no-spelling", "not-a-checkout", "oracle-driver", "oracle-files", "oracle-program",
     "oracle-setup",
 })  # fmt: skip
 """Codes that the page has no example of."""

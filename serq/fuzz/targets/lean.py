@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from serq.diagnostics import SerqError
 from serq.fuzz.case import RandomProgram
+from serq.fuzz.case_files import case_files
 from serq.fuzz.fragment import fragment_ir_programs, fragment_programs
 from serq.fuzz.lean_process import lean_process
 from serq.fuzz.verdict import EQUAL, Verdict, differs
 from serq.ir import nodes as ir
-from serq.ir.codec import to_json
 from serq.leangen.compare import StepTrace, first_difference, interpreted
 from serq.leangen.fragment import Outside, executable
 
@@ -65,9 +65,7 @@ def check(case: Case) -> Verdict:
 
 def files(case: Case) -> dict[str, str]:
     """The case as a file."""
-    if isinstance(case, ir.Program):
-        return {"program.json": to_json(case) + "\n"}
-    return {"program.sq": case.file_text()}
+    return case_files(case)
 
 
 def _text(trace: StepTrace) -> str:
