@@ -28,7 +28,7 @@ from serq.interp.expr import (
     constant,
     reads,
 )
-from serq.interp.faults import walk
+from serq.interp.faults import Fault, number, walk
 from serq.interp.flow import FlowSystem, SharedStage
 from serq.interp.machine import Machine
 from serq.interp.memory import amount
@@ -198,8 +198,28 @@ def _schedule(
                     )
                 )
             case ir.IterSet(register=register, expr=expr):
-                out.append(SetStmt(register, compile_value(library, PLAN, expr)))
+                out.append(SetStmt(register, _finite(machine, register, expr)))
     return out
+
+
+def _finite(machine: Machine, register: int, expr: ir.Expr) -> Callable[[Any], float]:
+    """What a schedule sets a state to; a state holds a finite number."""
+    value = compile_value(machine.library, PLAN, expr)
+    name = machine.program.registers[register].name
+    span = None if machine.source_map is None else machine.source_map.span_of(expr)
+
+    def checked(engine: Any) -> float:
+        x: float = value(engine)
+        if x - x != 0.0:
+            raise Fault(
+                "state-not-finite",
+                f"engine `{engine.name}` sets its state `{name}` to {number(x)}",
+                "a state holds a finite number",
+                span,
+            )
+        return x
+
+    return checked
 
 
 def _live(expr: ir.Expr) -> bool:

@@ -15,13 +15,19 @@ from serq.ir import nodes as ir
 
 
 class Fault(Exception):
-    """A run-time fault: a diagnostic code, a sentence, and what to write instead."""
+    """A run-time fault: a diagnostic code, a sentence, and what to write instead.
 
-    def __init__(self, code: str, message: str, help: str | None = None) -> None:
+    ``span`` is where the text wrote what failed, for what is no statement of a session.
+    """
+
+    def __init__(
+        self, code: str, message: str, help: str | None = None, span: Span | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.help = help
+        self.span = span
 
 
 class Members(dict[float, Any]):
@@ -124,6 +130,7 @@ def located(
     fault: Fault, where: str, span: Span | None = None, notes: Sequence[str] = ()
 ) -> SerqError:
     """The fault as the error of a run; ``where`` names session, turn and time."""
+    span = span or fault.span
     return SerqError(
         [
             Diagnostic(
