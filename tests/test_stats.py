@@ -18,6 +18,7 @@ from serq.interp.stats import (
     Gaps,
     GaugeTrack,
     Samples,
+    Tally,
     Welford,
     batch_interval,
     half_width,
@@ -113,21 +114,37 @@ def test_rank(values, quantile, expected):
     assert math.copysign(1, got) == math.copysign(1, expected) or not values
 
 
+@pytest.mark.parametrize("every", [1, 3, 100])
+def test_a_tally_is_a_running_mean(every: int):
+    """A tally's mean is the running mean, to the bit, however many values it takes in at once."""
+    running, tally = Welford(), Tally()
+    assert isnan(tally.mean)
+    rng = random.Random(7)
+    for i in range(50):
+        x = rng.expovariate(3.0)
+        running.add(x)
+        tally.add(x)
+        if i % every == 0:
+            tally.settle()
+    assert tally.mean == running.mean
+
+
 # --- samples ------------------------------------------------------------------------------------
 
 
-def test_samples_count_from_the_warmup_on():
+@pytest.mark.parametrize("settled", [(), (0,), (1,), (0, 1, 2, 3)])
+def test_samples_count_from_the_warmup_on(settled: tuple[int, ...]):
     """A sample at the warm-up counts, one before does not, except where all are kept."""
     samples = Samples(10.0, keep_everything=True)
     for i, time in enumerate((0.0, 9.999, 10.0, 11.0)):
-        samples.add(float(i), time, i, 1)
+        samples.add((float(i), time, i, 1))
+        if i in settled:
+            samples.settle()
     row = samples.summary("x")
     assert row.name == "x" and row.count == 2 and row.mean == 2.5
     assert row.samples.tolist() == [2.0, 3.0] and row.times.tolist() == [10.0, 11.0]
     assert row.sessions.tolist() == [2, 3] and row.turns.tolist() == [1, 1]
-    assert samples.everything is not None
-    assert samples.everything.tolist() == [0.0, 1.0, 2.0, 3.0]
-    assert Samples(10.0).everything is None
+    assert list(samples.everything()) == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_no_sample():
@@ -296,7 +313,7 @@ def test_equal_to_the_reference(seed, warmup):
         for name, columns in full[section].items():
             samples = Samples(warmup)
             for value, *place in zip(*columns, strict=True):
-                samples.add(NAN_OF[name] if isnan(value) else value, *place)
+                samples.add((NAN_OF[name] if isnan(value) else value, *place))
             ours = samples.summary(name)
             for field, theirs in report[section][name].items():
                 assert text(getattr(ours, field)) == theirs, (section, name, field)

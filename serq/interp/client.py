@@ -67,7 +67,7 @@ class Client:
         turn = session.client
         if turn is not None and turn.first is None and turn.prefilled == now:
             turn.first = now
-            self.ttft.add(now - turn.started, now, session.serial, session.turn)
+            self.ttft.add((now - turn.started, now, session.serial, session.turn))
 
     def token(self, session: Session, stage: Any, now: float) -> None:
         """A decode of the session committed a token."""
@@ -80,7 +80,7 @@ class Client:
             else:
                 turn.first = turn.prefilled
                 turn.after += 1.0
-            self.ttft.add(turn.first - turn.started, now, session.serial, session.turn)
+            self.ttft.add((turn.first - turn.started, now, session.serial, session.turn))
         else:
             turn.after += 1.0
         if turn.last is not None:
@@ -100,7 +100,7 @@ class Client:
         first = turn.first
         if first is None and turn.prefilled is not None:
             first = turn.prefilled
-            self.ttft.add(first - turn.started, now, serial, number)
+            self.ttft.add((first - turn.started, now, serial, number))
         if first is not None and turn.after > 0.0:
-            self.tpot.add((now - first) / turn.after, now, serial, number)
-        self.response.add(now - turn.started, now, serial, number)
+            self.tpot.add(((now - first) / turn.after, now, serial, number))
+        self.response.add((now - turn.started, now, serial, number))

@@ -490,7 +490,6 @@ def coast(engine: Engine, batch: list[EngineJob]) -> None:
         for claim in plan.counted:
             claim.repeat(started - 1)
     machine.sequence = sequence
-    machine.events += i
     machine.area_live = area_live
     engine.area_decodes, engine.area_decode_only = area_decodes, area_decode_only
     engine.since = now

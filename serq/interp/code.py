@@ -75,7 +75,7 @@ class Code:
             emitter.line(f"s.attrs[{stmt.slot}] = {text}")
         else:
             emitter.library.names[f"OBS{stmt.observe}"] = self.machine.observes[stmt.observe].add
-            emitter.line(f"OBS{stmt.observe}({text}, M.now, s.serial, s.turn)")
+            emitter.line(f"OBS{stmt.observe}(({text}, M.now, s.serial, s.turn))")
 
     def _sequence(self, block: int, first: int, last: int, result: str) -> Instruction:
         """Statements ``first`` to ``last - 1`` of a block, all set or observe, as one function."""

@@ -37,6 +37,7 @@ MOST_READIES = 1000
 """Times a session may become ready at one instant."""
 MOST_STATEMENTS = 1_000_000
 """Statements a session may execute without waiting."""
+_STATEMENTS = range(MOST_STATEMENTS)
 
 Event = tuple[float, int, Callable[[Any], None], Any]
 
@@ -51,6 +52,8 @@ class Machine:
         self.progress: Callable[[float, int], None] | None = None
         self.now = 0.0
         self.warmup = program.warmup
+        arrival = program.arrival
+        self.population = arrival.population if isinstance(arrival, ir.Closed) else None
         self.sequence = 0
         self.heap: list[Event] = []
         self.watched = False
@@ -106,11 +109,11 @@ class Machine:
         self._start()
         self.settle()
         while heap:
-            time = heap[0][0]
+            event = heappop(heap)
+            time, _, handler, arg = event
             if time > horizon:
+                heappush(heap, event)
                 break
-            _, _, handler, arg = heappop(heap)
-            self.events += 1
             gap = time - self.now
             gaps.append(gap)
             self.area_live += self.live * gap
@@ -190,10 +193,18 @@ class Machine:
         for thing in (*self.pools, *self.stages):
             thing.catch_up()
             thing.at = 0
+        self.events += len(self.gaps)  # every event has logged one
         self.gaps.clear()
+        for stage in self.stages:
+            stage.wait.settle()
+            stage.service.settle()
+        client = self.client
+        for samples in (*self.observes, client.ttft, client.tpot, client.response):
+            samples.settle()
 
     def _finish(self, finite: bool) -> None:
         program = self.program
+        self.events += len(self.gaps)
         if not finite:
             gap = program.horizon - self.now
             self.gaps.append(gap)
@@ -298,11 +309,10 @@ class Machine:
 
     def drain(self) -> None:
         """Run the ready sessions, in the order they became ready, until none is."""
-        ready = self.ready
-        code = self.code.program
+        ready, code, now = self.ready, self.code.program, self.now
         while ready:
             session = ready.popleft()
-            if session.ready_at == self.now:
+            if session.ready_at == now:
                 session.ready_count += 1
                 if session.ready_count > MOST_READIES:
                     raise self.error(
@@ -314,11 +324,11 @@ class Machine:
                         ),
                     )
             else:
-                session.ready_at = self.now
+                session.ready_at = now
                 session.ready_count = 1
             pc = session.pc
             try:
-                for _ in range(MOST_STATEMENTS):
+                for _ in _STATEMENTS:
                     pc = code[pc](session)
                     if pc < 0:
                         break
@@ -422,15 +432,15 @@ class Machine:
 
     def finish_session(self, s: Session) -> None:
         """Gives back what the session holds and takes it out of the run."""
-        self.memory.release_all(s)
+        if s.holds or s.leases:
+            self.memory.release_all(s)
         s.status = ENDED
         self.live -= 1
         del self.everyone[s]
         if self.now >= self.warmup:
             self.ended += 1
-        arrival = self.program.arrival
-        if isinstance(arrival, ir.Closed):
-            self._replace(s, arrival.population)
+        if self.population is not None:
+            self._replace(s, self.population)
 
     def _replace(self, s: Session, population: int) -> None:
         """A new session for one that ended, unless they end as fast as they come."""
@@ -505,9 +515,7 @@ class Machine:
 
     def aggregate(self, which: str, observe: int) -> float:
         """An aggregate of every value observed, warm-up included."""
-        values = self.observes[observe].everything
-        assert values is not None
-        return aggregate(ir.Aggregate(which), values)
+        return aggregate(ir.Aggregate(which), self.observes[observe].everything())
 
     def record_preemption(self, victim: Session) -> None:
         """Note a preemption in the step trace."""

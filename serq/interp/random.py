@@ -39,10 +39,10 @@ _TRACE = 0x6A09E667F3BCC908
 
 _LANES = 256
 """Streams in one tile: enough that numpy's cost per call does not count."""
-_MANY = 1024
+_MANY = 2048
 """Streams in one tile once there are so many sessions."""
-_MAX_TILES = 512
-"""Tiles kept (16 to 64 KB each); the oldest go first and are computed again when asked for."""
+_MAX_TILES = 256
+"""Tiles kept (16 to 128 KB each); the oldest go first and are computed again when asked for."""
 _MAX_BLOCKS = 1024
 """Blocks that one stream fetches at once when it is read on and on."""
 
@@ -123,13 +123,17 @@ def _uniforms(blocks: U32) -> F64:
 # --- streams ------------------------------------------------------------------------------------
 
 
+_EMPTY: list[float] = []
+"""Nothing drawn ahead; nobody changes it."""
+
+
 class Stream:
     """Uniforms and draws in the order of one stream."""
 
     __slots__ = ("_buffer",)
 
     def __init__(self) -> None:
-        self._buffer: list[float] = []
+        self._buffer: list[float] = _EMPTY
 
     def _more(self) -> list[float]:
         """The next uniforms, in *reverse* order, when the buffer has run dry."""
@@ -226,7 +230,7 @@ class _Substream(Stream):
     __slots__ = ("_group", "_kind", "_serial", "_streams", "_turn")
 
     def __init__(self, streams: Streams, serial: int, turn: int, kind: int) -> None:
-        self._buffer = []
+        self._buffer = _EMPTY
         self._streams = streams
         self._serial = serial
         self._turn = turn
@@ -236,7 +240,12 @@ class _Substream(Stream):
     def _more(self) -> list[float]:
         group = self._group
         self._group = group + 1
-        return self._streams._fetch(self._kind, self._serial, self._turn, group)
+        if not group:
+            turn, start, uniforms = self._streams.newest[self._kind]
+            i = 8 * (self._serial - start)
+            if turn == self._turn and 0 <= i < len(uniforms):
+                return uniforms[i : i + 8]
+        return self._streams.fetch(self._kind, self._serial, self._turn, group)
 
 
 class Streams:
@@ -246,9 +255,9 @@ class Streams:
         self.seed = seed
         self._mixed = _mix(np.array([seed], np.uint64))
         self._tiles: dict[tuple[int, int, int, int, int], F64] = {}
-        # The newest tile of one turn, per kind, as lists: most sessions are served from it.
-        self._newest: list[tuple[int, list[list[float]]]] = [(0, [])] * (KIND_LEG + 1)
-        self._newest_turn = [0] * (KIND_LEG + 1)
+        # The newest tile of one turn, per kind: its turn, its first session, its uniforms. Most
+        # sessions take theirs from it.
+        self.newest: list[tuple[int, int, list[float]]] = [(0, 0, [])] * (KIND_LEG + 1)
 
     def arrivals(self) -> Stream:
         """The arrival stream, from its beginning."""
@@ -279,7 +288,7 @@ class Streams:
         """The stream of the ``k``-th leg (from 0) that the session forks."""
         return _Substream(self, serial, k, KIND_LEG)
 
-    def _fetch(self, kind: int, serial: int, turn: int, group: int) -> list[float]:
+    def fetch(self, kind: int, serial: int, turn: int, group: int) -> list[float]:
         """The uniforms, reversed, of block group ``group`` of one substream.
 
         Group 0 is block 0, group g the blocks 2^(g−1) … 2^g − 1, from a limit on fixed counts.
@@ -287,9 +296,6 @@ class Streams:
         of the turn, a later group's one turn and half as many sessions with each group: what is
         computed in vain stays within a constant factor of what is read.
         """
-        start, rows = self._newest[kind]
-        if group == 0 and turn == self._newest_turn[kind] and 0 <= serial - start < len(rows):
-            return rows[serial - start].copy()
         lanes = _LANES if serial < _MANY else _MANY
         if group == 0:
             level = min(turn.bit_length(), 8)
@@ -311,8 +317,7 @@ class Streams:
                 del self._tiles[next(iter(self._tiles))]
             self._tiles[tile_key] = tile
             if group == 0 and turns == 1:
-                self._newest[kind] = first, tile[:, 0, ::-1].tolist()
-                self._newest_turn[kind] = turn
+                self.newest[kind] = turn, first, tile[:, 0, ::-1].ravel().tolist()
         buffer: list[float] = tile[serial % serials, turn % turns, ::-1].tolist()
         return buffer
 

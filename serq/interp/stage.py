@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from serq.interp import ieee
 from serq.interp.clock import Timed, integrate
-from serq.interp.stats import Welford
+from serq.interp.stats import Tally
 
 if TYPE_CHECKING:
     from serq.interp.machine import Machine
@@ -107,8 +107,8 @@ class Stage(Timed):
         self.area_n = 0.0
         self.area_busy = 0.0
         self.completed = 0
-        self.wait = Welford()
-        self.service = Welford()
+        self.wait = Tally()
+        self.service = Tally()
         self.estimate = Estimate()
 
     def catch_up(self) -> None:

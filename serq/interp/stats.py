@@ -7,8 +7,10 @@ that is why nothing here is ``numpy.mean`` or ``math.fsum``.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, copysign, floor, inf, log, log1p, nan
+from typing import Any
 
 import numpy as np
 
@@ -102,39 +104,78 @@ def ranked(values: Sequence[float], quantile: float) -> float:
     return float(values[int(np.argsort(order, kind="stable")[rank])])
 
 
+class Tally:
+    """A running mean whose values are taken in many at a time; ``add`` takes one."""
+
+    __slots__ = ("_pending", "_running", "add")
+
+    def __init__(self) -> None:
+        self._running = Welford()
+        self._pending: list[float] = []
+        self.add = self._pending.append
+
+    def settle(self) -> None:
+        """Take in what was added; call it from time to time, so that memory stays small."""
+        self._running.add_all(self._pending)
+        self._pending.clear()
+
+    @property
+    def mean(self) -> float:
+        """The mean, NaN of nothing."""
+        self.settle()
+        return self._running.mean
+
+
+Sample = tuple[float, float, int, int]
+"""A value with its time, session and turn."""
+
+
 class Samples:
-    """The samples of one observation: values with time, session and turn, in recording order."""
+    """The samples of one observation: values with time, session and turn, in recording order.
 
-    __slots__ = ("add", "everything", "sessions", "times", "turns", "values", "warmup")
+    ``add`` takes a sample; it counts at or after the warm-up.
+    """
 
-    add: Callable[[float, float, int, int], None]
-    """Record a value, its time, session and turn; it counts at or after the warm-up."""
+    __slots__ = (
+        "_everything", "_pending", "_sessions", "_times", "_turns", "_values", "add", "warmup",
+    )  # fmt: skip
+
+    add: Callable[[Sample], None]
 
     def __init__(self, warmup: float, keep_everything: bool = False) -> None:
         self.warmup = warmup
-        self.values = array("d")
-        self.times = array("d")
-        self.sessions = array("q")
-        self.turns = array("q")
+        self._values = array("d")
+        self._times = array("d")
+        self._sessions = array("q")
+        self._turns = array("q")
         # The values before the warm-up too, for a claim that reads them.
-        self.everything = everything = array("d") if keep_everything else None
-        values, times = self.values.append, self.times.append
-        sessions, turns = self.sessions.append, self.turns.append
+        self._everything = array("d") if keep_everything else None
+        self._pending: list[Any] = []  # the samples' parts, one after the other
+        self.add = self._pending.extend  # recording is the hottest thing a plain queue does
 
-        def add(value: float, time: float, session: int, turn: int) -> None:
-            if everything is not None:
-                everything.append(value)
-            if time >= warmup:
-                values(value)
-                times(time)
-                sessions(session)
-                turns(turn)
+    def settle(self) -> None:
+        """Put what was added where it takes less memory; call it from time to time."""
+        rows = self._pending
+        values, times = rows[0::4], rows[1::4]
+        if self._everything is not None:
+            self._everything.fromlist(values)
+        first = bisect_left(times, self.warmup)
+        self._values.fromlist(values[first:])
+        self._times.fromlist(times[first:])
+        self._sessions.fromlist(rows[2::4][first:])
+        self._turns.fromlist(rows[3::4][first:])
+        rows.clear()
 
-        self.add = add  # a closure: recording is the hottest thing a plain queue does
+    def everything(self) -> Sequence[float]:
+        """All values, those before the warm-up too, where they are kept."""
+        self.settle()
+        assert self._everything is not None
+        return self._everything
 
     def summary(self, name: str) -> Observe:
         """The row of the report."""
-        values = self.values.tolist()
+        self.settle()
+        values = self._values.tolist()
         running = Welford()
         running.add_all(values)
         return Observe(
@@ -144,10 +185,10 @@ class Samples:
             ci=batch_interval(values),
             cv2=running.cv2,
             p99=ranked(values, 0.99),
-            samples=np.array(self.values, np.float64),
-            times=np.array(self.times, np.float64),
-            sessions=np.array(self.sessions, np.int64),
-            turns=np.array(self.turns, np.int64),
+            samples=np.array(self._values, np.float64),
+            times=np.array(self._times, np.float64),
+            sessions=np.array(self._sessions, np.int64),
+            turns=np.array(self._turns, np.int64),
         )
 
 
