@@ -15,8 +15,9 @@ from ir_programs import document, text
 
 from serq.diagnostics import SerqError
 from serq.ir import codec, nodes, rewrite
-from serq.ir.codec import EXTENDED_VERSION, from_json, number_text, to_json
+from serq.ir.codec import from_json, number_text, to_json
 from serq.ir.constants import fold
+from serq.ir.extensions import EXTENDED_VERSION
 from serq.ir.jsontext import MAX_DEPTH, JsonError, TooLarge, parse, parse_deep
 from serq.ir.validate import validate
 
@@ -673,9 +674,9 @@ def test_minus_zero_and_large_numbers_survive_reading():
 
 def test_an_unknown_extension_is_refused_by_name():
     """A document that says what version 13 cannot is refused by what it says."""
-    found = refusal(changed(version=EXTENDED_VERSION, extensions=["claim-counters"]))
+    found = refusal(changed(version=EXTENDED_VERSION, extensions=["time-travel"]))
     assert (found.code, found.where) == ("ir-extension", "p.json: extensions[0]")
-    assert "`claim-counters`" in found.message
+    assert "`time-travel`" in found.message
 
 
 def test_extensions_change_the_version(monkeypatch):

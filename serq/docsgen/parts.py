@@ -162,6 +162,7 @@ PARTS: dict[str, Part] = {
     "options": options,
     "functions": functions,
     "conversions": lambda: _meanings(meanings.CONVERSIONS, "Form"),
+    "counters": lambda: _meanings(meanings.COUNTERS, "Counter"),
     "aggregates": lambda: _meanings(meanings.AGGREGATES, "Aggregate"),
     "distributions": lambda: _meanings(meanings.DISTRIBUTIONS, "Draw"),
     "attributes": lambda: _meanings(meanings.ATTRIBUTES, "Attribute"),

@@ -44,6 +44,13 @@ holders | holders(p) | Sessions that hold units of pool `p`.
 queued | queued(p) | Sessions that wait to be admitted to pool `p`.
 """)
 
+COUNTERS = _table("""
+preemptions | preemptions(p) | Preemptions from pool `p`, or of the requests of an engine, up to now.
+rejected | rejected(p) | Sessions refused because they asked more of pool `p` than its cap; of an engine, those refused at the queues it admits.
+stuck | stuck(p) | Sessions preempted again without getting past their last preemption.
+recomputed | recomputed(p) | Units that preempted sessions had computed and, admitted again, did not find cached.
+""")  # noqa: E501
+
 CONVERSIONS = _table("""
 cost | cost(r, …, e) | The quantity `e` as work or units of the resources named: what `run` and `hold` take.
 blocksize | blocksize(p) | The `block` of pool `p`, put in as a number.
@@ -124,7 +131,9 @@ forced | forced | With a trace: its optional sixth column.
 
 def meaning(name: str) -> Meaning | None:
     """What a name that the language gives a meaning stands for; dotted names included."""
-    for table in (LISTS, VARIABLES, ATTRIBUTES, CONVERSIONS, FUNCTIONS, AGGREGATES, DISTRIBUTIONS):
+    for table in (
+        LISTS, VARIABLES, ATTRIBUTES, CONVERSIONS, FUNCTIONS, COUNTERS, AGGREGATES, DISTRIBUTIONS,
+    ):  # fmt: skip
         if name in table:
             return table[name]
     return None

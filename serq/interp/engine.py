@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from serq.interp import ieee
 from serq.interp.clock import integrate
 from serq.interp.coast import coast
+from serq.interp.counters import Counters
 from serq.interp.faults import Fault, number
 from serq.interp.memory import Growth
 from serq.interp.pool import SLACK
@@ -92,6 +93,7 @@ class Engine(Stage):
         "claims",
         "coasted",
         "cost",
+        "counters",
         "decode_batch",
         "decode_step",
         "entered",
@@ -159,6 +161,7 @@ class Engine(Stage):
         self.coasted = 0
         """Iterations that the fast path ran."""
 
+        self.counters = Counters()
         self.last: Batch | None = None
         self.total_served = 0.0
         self.iterations = 0

@@ -136,6 +136,18 @@ _POOL_QUERY = {
     Fun.HOLDERS: "{0}.holders_float()",
     Fun.QUEUED: "float(len({0}.queue))",
 }
+_POOL_COUNTER = {
+    Fun.PREEMPTIONS: "float({0}.preemptions)",
+    Fun.REJECTED: "float({0}.rejected)",
+    Fun.STUCK: "float({0}.stuck)",
+    Fun.RECOMPUTED: "{0}.recomputed",
+}
+_ENGINE_COUNTER = {
+    Fun.PREEMPTIONS: "float({0}.counters.preemptions)",
+    Fun.REJECTED: "float({0}.counters.rejected)",
+    Fun.STUCK: "float({0}.counters.stuck)",
+    Fun.RECOMPUTED: "{0}.counters.recomputed",
+}
 _STAGE_QUERY = {
     Fun.QUEUE: "{0}.present()",
     Fun.BUSY: "{0}.busy()",
@@ -422,6 +434,12 @@ class Emitter:
             if fun is Fun.FREE and not pool.isidentifier():
                 pool = self.stored(pool)
             return _POOL_QUERY[fun].format(pool, self.scope.session)
+        if fun in _POOL_COUNTER:
+            if isinstance(args[0], ir.PoolArg):
+                pool = yield "ref", ("pool", args[0].ref)
+                return self._short(_POOL_COUNTER[fun].format(pool))
+            stage = yield "ref", ("stage", args[0].ref)
+            return self._short(_ENGINE_COUNTER[fun].format(stage))
         if fun is Fun.PRICE:
             stage = yield "ref", ("stage", args[0].ref)
             mark = len(self.lines)

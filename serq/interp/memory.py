@@ -95,6 +95,8 @@ class Memory:
             units = amount(units, f"the units asked of pool `{pool.name}`")
             if pool.round_up(units) > pool.cap + SLACK:
                 pool.rejected += 1
+                if first.admit_via is not None:
+                    first.admit_via.counters.rejected += 1
                 self.machine.refuse(session)
                 return
         first.catch_up()
@@ -213,6 +215,8 @@ class Memory:
         hold = Hold(spec)
         owner = session.parent or session
         consumed = 0.0
+        undone, session.undone = session.undone, None
+        again = undone[1] if undone is not None else 0.0
         for pool, units, room in demand:
             pool.catch_up()
             keep = pool.take_prefix(owner, reuse) if spec.cache is not None else 0.0
@@ -226,6 +230,12 @@ class Memory:
             pool.admissions += 1
             if keep > consumed:
                 consumed = keep
+            if undone is not None and pool is undone[0]:
+                again -= keep
+        if undone is not None and again > 0.0:
+            undone[0].recomputed += again
+            if undone[2] is not None:
+                undone[2].counters.recomputed += again
         if spec.lease is not None:
             hold.leased = hold.allocs[spec.lease[0]]
         session.attrs[self.slot_cached] = consumed
@@ -391,6 +401,8 @@ class Memory:
         assert alloc is not None
         position = alloc.position
         victim.attrs[self.slot_computed] = position
+        engine = victim.job.stage if victim.job is not None else None
+        counters = getattr(engine, "counters", None)
         self.withdraw(victim)
         while True:
             hold = victim.holds.pop()
@@ -402,12 +414,17 @@ class Memory:
                 break
         pool.preemptions += 1
         self.preempts += 1
+        if counters is not None:
+            counters.preemptions += 1
+        victim.undone = (pool, position, engine if counters is not None else None)
         if victim.preempted_at is None:
             victim.preempted_at = {}
         before = victim.preempted_at.get(pool)
         if before is not None and position <= before and not victim.stuck:
             victim.stuck = True
             pool.stuck += 1
+            if counters is not None:
+                counters.stuck += 1
         victim.preempted_at[pool] = position
         if victim.client is not None:
             victim.client.interrupted = True

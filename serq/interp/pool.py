@@ -87,6 +87,7 @@ class Pool(Timed):
         "preemptions",
         "queue",
         "queue_keys",
+        "recomputed",
         "rejected",
         "reserve_held",
         "reserved",
@@ -134,6 +135,7 @@ class Pool(Timed):
         self.admissions = self.evicted_entries = self.preemptions = 0
         self.evicted_units = 0.0
         self.spills = self.rejected = self.stuck = 0
+        self.recomputed = 0.0
         self.over_cap: tuple[str, float] | None = None
 
     # --- integrals ---

@@ -110,6 +110,7 @@ class Session:
         "stuck",
         "turn",
         "turns",
+        "undone",
         "waiting",
     )  # fmt: skip
 
@@ -132,6 +133,9 @@ class Session:
         self.since = 0.0
         self.preempted_at: dict[Pool, float] | None = None
         self.stuck = False
+        self.undone: tuple[Pool, float, Any] | None = None
+        """Preempted and not admitted again: the pool, the position reached there, the engine."""
+
         self.ready_at = -1.0
         self.ready_count = 0
         self.rng: Stream | None = None

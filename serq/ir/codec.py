@@ -21,6 +21,7 @@ from typing import Any
 
 from ..diagnostics import SerqError, Source, Span
 from . import nodes as n
+from .extensions import CLAIM_COUNTERS, EXTENDED_VERSION
 from .jsontext import JsonError, TooLarge, parse
 from .schema import (
     BadValue,
@@ -42,10 +43,7 @@ from .schema import (
     kind_of,
 )
 
-EXTENDED_VERSION = 1013
-"""The version of a document that says something version 13 cannot."""
-
-KNOWN_EXTENSIONS: frozenset[str] = frozenset()
+KNOWN_EXTENSIONS: frozenset[str] = frozenset({CLAIM_COUNTERS})
 """The extensions this reader understands."""
 
 

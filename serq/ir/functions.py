@@ -11,9 +11,10 @@ class ArgKind(StrEnum):
     NUMBER = "a number"
     POOL = "a pool"
     STAGE = "a stage"
+    COUNTED = "a pool or an engine"
 
 
-_N, _P, _S = ArgKind.NUMBER, ArgKind.POOL, ArgKind.STAGE
+_N, _P, _S, _C = ArgKind.NUMBER, ArgKind.POOL, ArgKind.STAGE, ArgKind.COUNTED
 
 SIGNATURES: dict[Fun, tuple[ArgKind, ...]] = {
     Fun.MIN: (_N, _N),
@@ -38,10 +39,17 @@ SIGNATURES: dict[Fun, tuple[ArgKind, ...]] = {
     Fun.EST_LAMBDA: (_S,),
     Fun.EST_RHO: (_S,),
     Fun.EST_WAIT: (_S,),
+    Fun.PREEMPTIONS: (_C,),
+    Fun.REJECTED: (_C,),
+    Fun.STUCK: (_C,),
+    Fun.RECOMPUTED: (_C,),
 }
 
 ARITHMETIC = frozenset(f for f, kinds in SIGNATURES.items() if set(kinds) == {ArgKind.NUMBER})
 """The functions of numbers alone; the others read the live state of pools and stages."""
+
+COUNTERS = frozenset(f for f, kinds in SIGNATURES.items() if ArgKind.COUNTED in kinds)
+"""What a run counts from its start; claims alone read it (`serq.ir.extensions`)."""
 
 DRAW_ARGUMENTS: dict[Dist, int] = {
     Dist.EXP: 1,

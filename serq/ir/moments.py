@@ -91,6 +91,7 @@ Readable = Ctx | Fun | Kind
 _ALL = frozenset(Moment)
 _STATE = _ALL - {M.GIVEN, M.END, M.GAP}
 _BATCH = frozenset({M.STEP, M.ITERATION})
+_CLAIMS = frozenset({M.ITERATION, M.END})
 _RUNNING = frozenset({M.BUDGET, M.SERVE, M.ONLY, M.PLAN, M.STEP, M.ITERATION})
 
 _VARIABLES: dict[Ctx, frozenset[Moment]] = {
@@ -132,6 +133,10 @@ _QUERIES: dict[Fun, frozenset[Moment]] = {
     Fun.EST_WAIT: _STATE - {M.ITERATION},
     Fun.PRICE: _STATE - {M.ITERATION},
     Fun.BUDGET_LEFT: _STATE - {M.VICTIM, M.BUDGET, M.GAUGE, M.ITERATION},
+    Fun.PREEMPTIONS: _CLAIMS,
+    Fun.REJECTED: _CLAIMS,
+    Fun.STUCK: _CLAIMS,
+    Fun.RECOMPUTED: _CLAIMS,
 }
 _KINDS: dict[Kind, frozenset[Moment]] = {
     Kind.DRAW: frozenset({M.SESSION, M.EVICT, M.PS, M.BUDGET, M.STEP, M.GAP}),

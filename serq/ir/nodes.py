@@ -76,6 +76,10 @@ class Fun(StrEnum):
     EST_LAMBDA = "EstLambda"
     EST_RHO = "EstRho"
     EST_WAIT = "EstWait"
+    PREEMPTIONS = "Preemptions"
+    REJECTED = "Rejected"
+    STUCK = "Stuck"
+    RECOMPUTED = "Recomputed"
 
 
 class UnaryOp(StrEnum):

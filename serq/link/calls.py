@@ -76,22 +76,25 @@ class Calls:
     def _argument(self, arg: ast.Expr, kind: str, call: ast.Call, scope: Scope) -> nodes.Arg | None:
         if kind == "expr":
             return nodes.ExprArg(self.link.expr(arg, scope))
+        counted = kind == "counted"
         if not isinstance(arg, ast.Path):
+            what = "a pool or an engine" if counted else f"a {kind}"
             self.link.fault(
                 "not-a-resource",
-                f"`{call.func.name}` reads a {kind} here, and `{arg.span.text}` names none",
+                f"`{call.func.name}` reads {what} here, and `{arg.span.text}` names none",
                 arg.span,
                 scope,
             )
             return None
-        found = self.link.references.resolve(arg, scope, (kind,))
+        found = self.link.references.resolve(arg, scope, EITHER if counted else (kind,))
         if found is None:
             return None
         rules = found.scope.place.rules
         if rules is not None and not rules.may_query(found.family, arg, scope):
             return None
         ref = self.link.ref(found)
-        return nodes.PoolArg(ref) if kind == "pool" else nodes.StageArg(ref)
+        pool = isinstance(found.family, PoolFamily)
+        return nodes.PoolArg(ref) if pool else nodes.StageArg(ref)
 
     def _time_resource(
         self, call: ast.Call, resource: ast.TimeResource, scope: Scope

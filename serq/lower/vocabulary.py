@@ -27,8 +27,15 @@ FUNCTIONS: dict[str, tuple[Fun, tuple[str, ...]]] = {
     "cachedin": (Fun.CACHED_IN, ("pool",)),
     "holders": (Fun.HOLDERS, ("pool",)),
     "queued": (Fun.QUEUED, ("pool",)),
+    "preemptions": (Fun.PREEMPTIONS, ("counted",)),
+    "rejected": (Fun.REJECTED, ("counted",)),
+    "stuck": (Fun.STUCK, ("counted",)),
+    "recomputed": (Fun.RECOMPUTED, ("counted",)),
 }
-"""Function → its IR name and the kinds of its arguments."""
+"""Function → its IR name and the kinds of its arguments; ``counted`` is a pool or an engine."""
+
+COUNTERS = frozenset(name for name, (_, kinds) in FUNCTIONS.items() if kinds == ("counted",))
+"""What claims read beyond the language document: a program may still define such a name."""
 
 ARITHMETIC = frozenset({"min", "max", "abs", "floor", "ceil", "sqrt", "exp", "ln", "pow"})
 """The functions of numbers alone, which constant positions may use too."""
@@ -124,7 +131,7 @@ KEYWORDS = frozenset(
 
 WORDS = (
     KEYWORDS
-    | frozenset(FUNCTIONS)
+    | (frozenset(FUNCTIONS) - COUNTERS)
     | frozenset(DISTRIBUTIONS)
     | frozenset(AGGREGATES)
     | {"blocksize", "self"}

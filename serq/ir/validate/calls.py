@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .. import nodes as n
 from ..constants import fold
-from ..functions import DRAW_ARGUMENTS, SIGNATURES, ArgKind, draw_name, function_name
+from ..extensions import CLAIM_COUNTERS, EXTENDED_VERSION
+from ..functions import COUNTERS, DRAW_ARGUMENTS, SIGNATURES, ArgKind, draw_name, function_name
+from ..moments import moments
 from ..text import number
 from .issues import Place
 from .model import Model
@@ -24,6 +26,8 @@ def check(model: Model) -> None:
             match expr:
                 case n.Call():
                     _check_call(model, expr, place)
+                    if expr.fun in COUNTERS and site.moment in moments(expr.fun):
+                        _check_marked(model, expr.fun, place)
                 case n.Sample(dist=dist, args=args):
                     _check_count(
                         model, place, f"~{draw_name(dist)}", DRAW_ARGUMENTS[dist], len(args)
@@ -46,7 +50,7 @@ def _check_call(model: Model, call: n.Call, place: Place) -> None:
     _check_count(model, place, name, len(kinds), len(call.args))
     for i, arg in enumerate(call.args):
         at = place.under(f".Call[1][{i}]", arg)
-        if i < len(kinds) and _KINDS[type(arg)] is not kinds[i]:
+        if i < len(kinds) and not _fits(arg, kinds[i]):
             model.issues.add(
                 at,
                 "argument-kind",
@@ -57,8 +61,24 @@ def _check_call(model: Model, call: n.Call, place: Place) -> None:
         elif isinstance(arg, n.StageArg):
             ref = at.under(".Stage", arg.ref)
             _check_index(model, arg.ref, "stage", ref)
-            if call.fun is n.Fun.BUDGET_LEFT:
-                _check_engine(model, arg.ref, ref)
+            if call.fun is n.Fun.BUDGET_LEFT or call.fun in COUNTERS:
+                _check_engine(model, call.fun, arg.ref, ref)
+
+
+def _check_marked(model: Model, fun: n.Fun, place: Place) -> None:
+    if CLAIM_COUNTERS not in model.program.extensions:
+        model.issues.add(
+            place,
+            "ir-extension",
+            f"`{function_name(fun)}` is no word of IR version {n.VERSION}: a document that uses it "
+            f"has version {EXTENDED_VERSION} and `{CLAIM_COUNTERS}` among its extensions",
+        )
+
+
+def _fits(arg: n.Arg, kind: ArgKind) -> bool:
+    """Whether an argument is of the kind that a function takes."""
+    have = _KINDS[type(arg)]
+    return have is not ArgKind.NUMBER if kind is ArgKind.COUNTED else have is kind
 
 
 def _check_index(model: Model, ref: n.Ref, kind: str, place: Place) -> None:
@@ -78,13 +98,24 @@ def _check_index(model: Model, ref: n.Ref, kind: str, place: Place) -> None:
     )
 
 
-def _check_engine(model: Model, ref: n.Ref, place: Place) -> None:
+_ONLY_ENGINES: dict[n.Fun, tuple[str, str]] = {
+    n.Fun.BUDGET_LEFT: ("budget-of-stage", "only an engine has a token budget"),
+    n.Fun.PREEMPTIONS: ("counter-of-stage", "only an engine's requests are preempted"),
+    n.Fun.REJECTED: ("counter-of-stage", "only an engine admits requests, and refuses them"),
+    n.Fun.STUCK: ("counter-of-stage", "only an engine's requests are preempted"),
+    n.Fun.RECOMPUTED: ("counter-of-stage", "only an engine's requests compute tokens again"),
+}
+
+
+def _check_engine(model: Model, fun: n.Fun, ref: n.Ref, place: Place) -> None:
+    code, why = _ONLY_ENGINES[fun]
     for stage in range(ref.base, ref.base + ref.count):
         if not model.is_engine(stage):
+            what = f"`{function_name(fun)}({model.stage_ref(ref)})`"
             model.issues.add(
                 place,
-                "budget-of-stage",
-                f"`budget_left({model.stage_ref(ref)})`: `{model.stage(stage)}` is no engine, "
-                "and only an engine has a token budget",
+                code,
+                f"{what}: `{model.stage(stage)}` is no engine, and {why}",
+                "name the engine, or a pool" if fun in COUNTERS else None,
             )
             return

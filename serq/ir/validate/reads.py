@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import nodes as n
-from ..functions import ARITHMETIC, aggregate_name, draw_name, function_name
+from ..functions import ARITHMETIC, COUNTERS, aggregate_name, draw_name, function_name
 from ..moments import POSITIONS, READ_WHEN, Kind, Moment, moments, places, spelling, spellings
 from ..nodes import Ctx, Fun
 from ..text import reference
@@ -13,7 +13,7 @@ from .model import Model, Site
 M = Moment
 CODE = "not-readable"
 
-_NUMBERED = frozenset({M.GAUGE, M.ITERATION})
+_NUMBERED = frozenset({M.GAUGE, M.ITERATION, M.END})
 
 
 def check(model: Model) -> None:
@@ -115,10 +115,12 @@ def _check_state(model: Model, site: Site, call: n.Call, place: Place) -> None:
     name = function_name(call.fun)
     if site.moment not in moments(call.fun):
         match site.moment:
+            case _ if call.fun in COUNTERS:
+                why = f"it is counted for claims, and read in {places(call.fun)}"
             case M.GIVEN:
                 why = "it reads the session's attributes and the constants"
             case M.END:
-                why = "it reads the constants, `now` and the aggregates of observations"
+                why = "it reads the constants, `now`, counters and the aggregates of observations"
             case M.GAP:
                 why = "a gap reads nothing of the deployment"
             case _:
@@ -155,7 +157,9 @@ def _why_not(site: Site, fun: Fun) -> str:
             return "an engine that schedules nothing waits for an event, and work draining is none"
         case Fun.WORK if site.moment is M.GAUGE:
             return "it drains between events, and a gauge is held constant between them"
-    return "a claim reads the deployment through queue, busy, used, free, holders and queued"
+    return (
+        "a claim reads the deployment through queue, busy, used, free, holders, queued and counters"
+    )
 
 
 def _check_own_budget(model: Model, site: Site, call: n.Call, place: Place) -> None:

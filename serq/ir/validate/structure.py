@@ -10,7 +10,8 @@ from collections import Counter
 from itertools import pairwise
 
 from .. import nodes as n
-from ..codec import EXTENDED_VERSION, KNOWN_EXTENSIONS
+from ..codec import KNOWN_EXTENSIONS
+from ..extensions import EXTENDED_VERSION
 from ..walk import children, stmt_blocks
 from .issues import ROOT, Issues, Place
 from .model import Model
