@@ -8,7 +8,7 @@ from .. import ieee
 from . import nodes as n
 from .nodes import BinaryOp, Fun
 
-_FUNCTIONS: dict[Fun, Callable[..., float]] = {
+FUNCTIONS: dict[Fun, Callable[..., float]] = {
     Fun.MIN: ieee.minimum,
     Fun.MAX: ieee.maximum,
     Fun.ABS: abs,
@@ -19,6 +19,8 @@ _FUNCTIONS: dict[Fun, Callable[..., float]] = {
     Fun.LN: ieee.ln,
     Fun.POW: ieee.pow,
 }
+"""The functions of numbers alone."""
+
 OPERATORS: dict[BinaryOp, Callable[[float, float], float]] = {
     BinaryOp.ADD: lambda a, b: a + b,
     BinaryOp.SUB: lambda a, b: a - b,
@@ -67,7 +69,7 @@ def fold(expr: n.Expr) -> float | None:
         case n.Cond(test=test, then=then, orelse=orelse):
             x = fold(test)
             return None if x is None else fold(then if x != 0.0 else orelse)
-        case n.Call(fun=fun, args=args) if fun in _FUNCTIONS:
+        case n.Call(fun=fun, args=args) if fun in FUNCTIONS:
             values: list[float] = []
             for arg in args:
                 x = fold(arg.expr) if isinstance(arg, n.ExprArg) else None
@@ -76,7 +78,7 @@ def fold(expr: n.Expr) -> float | None:
                 values.append(x)
             if len(values) != (2 if fun in (Fun.MIN, Fun.MAX, Fun.POW) else 1):
                 return None
-            return _FUNCTIONS[fun](*values)
+            return FUNCTIONS[fun](*values)
         case n.Cost(expr=inner):
             return fold(inner)
     return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from serq import ieee
 from serq.ir import nodes as ir
-from serq.ir.constants import OPERATORS
+from serq.ir.constants import FUNCTIONS, OPERATORS
 from serq.ir.nodes import BinaryOp, Ctx, Fun, UnaryOp
 from serq.leangen import model as lean
 from serq.leangen.reasons import Log
@@ -57,18 +57,6 @@ _Part = Folded | _Infinite | None
 _FOLD: dict[BinaryOp, Callable[[float, float], float]] = OPERATORS | {
     BinaryOp.AND: lambda a, b: float(ieee.truth(a) and ieee.truth(b)),
     BinaryOp.OR: lambda a, b: float(ieee.truth(a) or ieee.truth(b)),
-}
-
-_FOLD_CALL: dict[Fun, Callable[..., float]] = {
-    Fun.MIN: ieee.minimum,
-    Fun.MAX: ieee.maximum,
-    Fun.ABS: abs,
-    Fun.FLOOR: ieee.floor,
-    Fun.CEIL: ieee.ceil,
-    Fun.SQRT: ieee.sqrt,
-    Fun.EXP: ieee.exp,
-    Fun.LN: ieee.ln,
-    Fun.POW: ieee.pow,
 }
 
 _POOL_READS = {Fun.USED, Fun.FREE, Fun.CACHED_IN, Fun.HOLDERS, Fun.QUEUED}
@@ -316,7 +304,7 @@ class Translator:
             return self._rounded(expr, path, moment)
         if expr.fun is Fun.ABS:
             return self._absolute(expr, path, moment)
-        if expr.fun in _FOLD_CALL:
+        if expr.fun in FUNCTIONS:
             values = []
             for i, arg in enumerate(expr.args):
                 assert isinstance(arg, ir.ExprArg)
@@ -327,7 +315,7 @@ class Translator:
                     self.log.out(path, f"`{name}` is modelled only of constants", expr)
                     return None
                 values.append(value)
-            return _FOLD_CALL[expr.fun](*values)
+            return FUNCTIONS[expr.fun](*values)
         self.log.out(path, f"`{expr.fun}` is outside the fragment", expr)
         return None
 
@@ -414,7 +402,7 @@ class Translator:
                 return None
             return b if isinstance(a, _Infinite) else a
         if isinstance(a, float) and isinstance(b, float):
-            return _FOLD_CALL[fun](a, b)
+            return FUNCTIONS[fun](a, b)
         assert a is not None
         assert b is not None
         left, right = self._as_expr(a, path, moment, node), self._as_expr(b, path, moment, node)
@@ -428,7 +416,7 @@ class Translator:
             inner, at = inner.expr, f"{at}.Cost[1]"
         if not (isinstance(inner, ir.Binary) and inner.op is BinaryOp.DIV):
             part = self._value(inner, at, moment)
-            return _FOLD_CALL[expr.fun](part) if isinstance(part, float) else part
+            return FUNCTIONS[expr.fun](part) if isinstance(part, float) else part
         above = self._value(inner.left, f"{at}.Binary[1]", moment)
         below = self._value(inner.right, f"{at}.Binary[2]", moment)
         if above is None or below is None:
@@ -438,7 +426,7 @@ class Translator:
             self.log.out(f"{at}.Binary[2]", why, inner)
             return None
         if isinstance(above, float):
-            return _FOLD_CALL[expr.fun](ieee.div(above, below))
+            return FUNCTIONS[expr.fun](ieee.div(above, below))
         divisor = self.whole(below, f"{at}.Binary[2]", "the divisor", inner.right)
         return None if divisor is None else lean.Call(expr.fun, above, lean.Num(divisor))
 

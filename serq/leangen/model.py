@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from serq.ir.nodes import Aggregate, BinaryOp, Ctx, Fun, Mode, UnaryOp
+# These are the IR's own here too.
+from serq.ir.nodes import Agg as Agg
+from serq.ir.nodes import Attr as Attr
+from serq.ir.nodes import BinaryOp, Fun, Mode, UnaryOp
+from serq.ir.nodes import CtxVar as CtxVar
+from serq.ir.nodes import Fifo as Fifo
 
 # --- expressions --------------------------------------------------------------------------------
 
@@ -17,16 +22,6 @@ from serq.ir.nodes import Aggregate, BinaryOp, Ctx, Fun, Mode, UnaryOp
 @dataclass(frozen=True, slots=True)
 class Num:
     value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Attr:
-    slot: int
-
-
-@dataclass(frozen=True, slots=True)
-class CtxVar:
-    name: Ctx
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +67,6 @@ class Cond:
     test: Expr
     thn: Expr
     orelse: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Agg:
-    """An aggregate of an observation's values; only in a claim at the end, never in a program."""
-
-    aggregate: Aggregate
-    observe: int
 
 
 Expr = Num | Attr | CtxVar | Call | PoolCall | StageCall | Unary | Binary | Cond | Agg
@@ -206,11 +193,6 @@ class Pool:
     tail: bool = False
     queue: tuple[Expr, ...] = ()
     admit_via: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Fifo:
-    servers: int
 
 
 @dataclass(frozen=True, slots=True)

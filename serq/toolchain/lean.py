@@ -52,7 +52,6 @@ class Lean(ABC):
     def search_path(self, package: LeanPackage) -> list[Path]:
         """Where the package's compiled modules are."""
 
-    @abstractmethod
     def build(
         self,
         package: LeanPackage,
@@ -62,7 +61,19 @@ class Lean(ABC):
         listener: Listener | None = None,
         reporter: Reporter | None = None,
     ) -> BuildResult:
-        """Compiles modules of the package and what they import."""
+        """Compiles modules of the package and what they import; `listener` hears of each."""
+        return self._compile(package, targets, jobs, listener, reporter or Reporter(quiet=True))
+
+    @abstractmethod
+    def _compile(
+        self,
+        package: LeanPackage,
+        targets: Sequence[str],
+        jobs: int,
+        listener: Listener | None,
+        reporter: Reporter,
+    ) -> BuildResult:
+        """`build`, with everything given."""
 
     def working_directory(self, package: LeanPackage) -> Path | None:
         """Where ``lean`` must be run; nothing when that is free."""
@@ -151,16 +162,14 @@ class NativeLean(Lean):
     def search_path(self, package: LeanPackage) -> list[Path]:
         return [package.native_output]
 
-    def build(
+    def _compile(
         self,
         package: LeanPackage,
         targets: Sequence[str],
-        *,
-        jobs: int = 0,
-        listener: Listener | None = None,
-        reporter: Reporter | None = None,
+        jobs: int,
+        listener: Listener | None,
+        reporter: Reporter,
     ) -> BuildResult:
-        reporter = reporter or Reporter(quiet=True)
         started = time.monotonic()
         # `+M` is Lake's name for the module M, whichever library it is in
         command = [str(self.lake), "build", "--no-ansi", *(f"+{t}" for t in targets)]
@@ -211,23 +220,15 @@ class RegistryLean(Lean):
     def search_path(self, package: LeanPackage) -> list[Path]:
         return [package.registry_output]
 
-    def build(
+    def _compile(
         self,
         package: LeanPackage,
         targets: Sequence[str],
-        *,
-        jobs: int = 0,
-        listener: Listener | None = None,
-        reporter: Reporter | None = None,
+        jobs: int,
+        listener: Listener | None,
+        reporter: Reporter,
     ) -> BuildResult:
-        reporter = reporter or Reporter(quiet=True)
-        builder = Builder(
-            lean=tuple(self.lean_command(package)),
-            compiler=self.identity(),
-            output=package.registry_output,
-            jobs=jobs or default_jobs(),
-            explain_hidden=True,
-        )
+        builder = self.builder(package, package.registry_output, jobs or default_jobs())
 
         def tell(result: ModuleResult, done: int, total: int) -> None:
             reporter.update(done, total, f"compiling ({result.module})")
