@@ -38,6 +38,11 @@ class LeanProcess:
         self._buffer = b""
         self._done = 0
 
+    @property
+    def pid(self) -> int | None:
+        """The operating system's number of the process; None while there is none."""
+        return None if self._process is None else self._process.pid
+
     def run(self, program: ir.Program, made: Executable) -> StepTrace:
         """The step trace of a translated program. Raises `SerqError` (``lean-exec``)."""
         if self._done >= PROGRAMS:

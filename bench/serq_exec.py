@@ -1,0 +1,197 @@
+"""``serq-exec`` on the Lean at hand: many small programs, iterations per second, cost per session.
+
+One process executes all programs, as differential testing does; its start is not part of any
+time. CPU time is that of Lean's process (`/proc`, so this runs on Linux); wall time has the rest of
+the machine in it, and the JSON at this end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from serq.diagnostics import Source
+from serq.fuzz.lean_process import LeanProcess
+from serq.ir import nodes as ir
+from serq.leangen.compare import StepTrace
+from serq.leangen.fragment import Executable, executable
+from serq.link import compile_text
+from serq.settings import Settings
+from serq.toolchain.lean import ensure_lean
+from serq.toolchain.places import lean_package
+from serq.toolchain.progress import Reporter
+
+PROGRAM = """
+fn main() {{
+  device gpu {{ kv cap {memory}; }}
+  engine e on gpu {{
+    reqs cap {slots};
+    tokens cap {budget};
+    schedule {{ advance running; admit waiting while (running.preempted == 0); }}
+    execute (1);
+  }}
+  pool reqs on e {{ queue fifo; }}
+  pool kv on e.gpu {{ block 16; evict lru; preempt lifo; }}
+  workload {{ arrive {arrival}; init {{ Size n = {prompt}; Size o = {output}; }} }}
+  server {{
+    set kept = n;
+    hold reqs (cost(reqs, 1)), kv (cost(kv, min(known, budget_left(e)))) reserve (cost(kv, known))
+         at admission (known = max(kept, computed + 1)) {{
+      set kept = known;
+      run e prefill (cost(e, known)) growing kv;
+      observe first = now;
+      run e decode (cost(e, max(n + o, known) - known)) growing kv;
+    }}
+    observe done = now;
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A program for the process, with the horizon that gives it its number of iterations."""
+
+    program: ir.Program
+    made: Executable
+
+
+def load(horizon: int, **given: object) -> Load:
+    """The program of the benchmark with these numbers; an iteration lasts 1."""
+    text = PROGRAM.format(**given)
+    program = compile_text(Source("<bench>", text), settings=Settings(float(horizon), 0.0, 1))
+    made = executable(program.program).result
+    assert isinstance(made, Executable), made
+    return Load(program.program, made)
+
+
+def small(number: int) -> Load:
+    """50 iterations with up to four residents, with preemptions; no two programs are alike."""
+    return load(
+        49,
+        memory=16 * (12 + number % 5),
+        slots=4,
+        budget=16 + number,
+        arrival="batch(12)",
+        prompt=f"{8 + number % 16} + floor(serial / 2) * {1 + number % 3}",
+        output=f"{18 + number % 7} + serial",
+    )
+
+
+def steady(residents: int, iterations: int) -> Load:
+    """``residents`` requests at the engine from beginning to end."""
+    return load(
+        iterations,
+        memory=16 * (iterations + 64) * residents,
+        slots=residents,
+        budget=64,
+        arrival=f"batch({residents})",
+        prompt="16 + serial",
+        output=str(2 * iterations),
+    )
+
+
+def stream(sessions: int) -> Load:
+    """One session after the other, four iterations apart; two residents most of the time."""
+    return load(
+        4 * sessions,
+        memory=640,
+        slots=4,
+        budget=32,
+        arrival="renewal(4)",
+        prompt="16",
+        output="7",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a series of answers took: CPU seconds of Lean's process, and wall seconds of each."""
+
+    cpu: float
+    wall: tuple[float, ...]
+    traces: tuple[StepTrace, ...]
+
+    @property
+    def steps(self) -> int:
+        """The iterations of all answers."""
+        return sum(len(trace.steps) for trace in self.traces)
+
+
+def cpu_seconds(process: LeanProcess) -> float:
+    """CPU time of the process so far, all threads, in steps of a hundredth of a second."""
+    stat = Path(f"/proc/{process.pid}/stat").read_text()
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(process: LeanProcess, loads: Iterable[Load]) -> Timing:
+    """The programs executed one after the other."""
+    wall, traces = [], []
+    before = cpu_seconds(process)
+    for one in loads:
+        start = perf_counter()
+        traces.append(process.run(one.program, one.made))
+        wall.append(perf_counter() - start)
+    return Timing(cpu_seconds(process) - before, tuple(wall), tuple(traces))
+
+
+def residents(trace: StepTrace) -> int:
+    """The most requests that an iteration served."""
+    return max((len(step.batch) for step in trace.steps), default=0)
+
+
+def main() -> None:
+    """Print the figures; the last line repeats them as JSON."""
+    package = lean_package()
+    lean = ensure_lean(Reporter(), package=package)
+    process = LeanProcess(lean, package)
+    for number in range(30):  # starts the process and warms it up; not counted
+        one = small(number)
+        process.run(one.program, one.made)
+
+    many = timed(process, [small(number) for number in range(200)])
+    eight = timed(process, [steady(8, 1000)] * 5)
+    few = timed(process, [stream(50)] * 64)
+    lots = timed(process, [stream(1600)] * 2)
+    process.stop()
+
+    count = len(many.traces)
+    steps = [len(trace.steps) for trace in many.traces]
+    most = max(map(residents, many.traces))
+    preempted = sum(trace.end.preemptions for trace in many.traces if trace.end is not None)
+    per_few, per_lots = few.cpu / few.steps, lots.cpu / lots.steps
+    figures = {
+        "ms_per_program": 1e3 * many.cpu / count,
+        "iterations_per_s": eight.steps / eight.cpu,
+        "us_per_iteration_50_sessions": 1e6 * per_few,
+        "us_per_iteration_1600_sessions": 1e6 * per_lots,
+        "ratio": per_lots / per_few,
+    }
+    print(lean.version())
+    print(f"load of the machine {os.getloadavg()[0]:.1f}; CPU time of Lean's process, wall time")
+    print(
+        f"small programs   {figures['ms_per_program']:9.1f} ms each, "
+        f"{1e3 * median(many.wall):.1f} ms by the wall ({count} programs of {min(steps)} to "
+        f"{max(steps)} iterations, up to {most} residents, {preempted} preemptions)"
+    )
+    print(
+        f"eight residents  {figures['iterations_per_s']:9.0f} iterations/s, "
+        f"{eight.steps / sum(eight.wall):.0f} by the wall ({eight.steps} iterations)"
+    )
+    for name, series, each in (("50", few, per_few), ("1600", lots, per_lots)):
+        print(
+            f"{name:>4} sessions    {1e6 * each:9.0f} µs per iteration, "
+            f"{1e6 * sum(series.wall) / series.steps:.0f} by the wall ({series.steps} iterations)"
+        )
+    print(f"1600 : 50 sessions {figures['ratio']:7.2f}")
+    print(json.dumps({name: round(value, 2) for name, value in figures.items()}))
+
+
+if __name__ == "__main__":
+    main()
