@@ -108,6 +108,7 @@ class FragmentWriter(Writer):
             if depth < 2:
                 options += ["branch", "hold", "loop"]
                 options += ["family"] if "fam" in self.values else []
+                options += ["tokens", "memory"] if self.most and self.chance(30) else []
             kind = self.pick(options)
             if kind == "observe":
                 out.append(f"observe seen = {self.query()};")
@@ -127,6 +128,12 @@ class FragmentWriter(Writer):
                     f"run lag (cost(lag, {self.whole(1, 2)}));",
                 ]
                 out += [*indent([*body, *self.small(depth + 1)]), "}"]
+            elif kind == "tokens":
+                mode = self.pick(["prefill", "decode"])
+                out.append(f"run e {mode} (cost(e, {self.pick(['1', 'd', 'o', '0'])}));")
+            elif kind == "memory":
+                body = [*self.pause(), *self.small(depth + 1)]
+                out += ["hold kv (cost(kv, 1)) {", *indent(body), "}"]
             elif kind == "hold":
                 units = self.pick(["1", "min(2, d)", "min(2, 1 + turn_no)"])
                 reserve = self.pick(["", " reserve (cost(other, 2))"])
@@ -144,12 +151,16 @@ class FragmentWriter(Writer):
         return out
 
     def query(self) -> str:
-        options = ["now", "turn_no", "used(other)", "free(other)", "queue(desk)", "busy(desk)",
-                   "computed"]  # fmt: skip
+        options = ["now", "turn_no", "used(other)", "free(other)", "holders(other)",
+                   "queued(other)", "queue(desk)", "busy(desk)", "work(desk)", "queue(lag)",
+                   "busy(lag)", "work(lag)", "computed"]  # fmt: skip
         if "passes" in self.values:
             options.append("serial + passes")
+        if "fam" in self.values:
+            options += ["holders(fam[0])", "queued(fam[1])", "used(fam[1])", "free(fam[0])"]
         if self.most:
-            options += ["used(kv)", "free(kv)", "cachedin(kv)", "holders(reqs)", "queued(reqs)"]
+            options += ["used(kv)", "free(kv)", "cachedin(kv)", "holders(kv)", "holders(reqs)",
+                        "queued(reqs)", "queue(e)", "busy(e)", "work(e)"]  # fmt: skip
         return self.pick(options)
 
     def pause(self) -> list[str]:
