@@ -4,8 +4,8 @@ import Main.Read
 
 One JSON object per run: the iterations (start, tokens of each served session in serving order,
 admitted sessions with what
-each had cached, preempted sessions, free units of each pool), the observations in the order made, and
-what the run ended with.
+each had cached, preempted sessions, free units of each pool, the counters of claims), the observations in the
+order made, and what the run ended with.
 -/
 
 open Lean (Json)
@@ -18,6 +18,16 @@ def nat (n : Nat) : Json := .num n
 
 def nats (l : List Nat) : Json := .arr (l.map nat).toArray
 
+/-- What claims read as counted: preemptions, rejections, stuck sessions and recomputed units, of the
+engine and then of each pool. Only the engine's memory is ever preempted from. -/
+def counted (D : Deployment) (preempts : Nat) (c : Counters) : Json :=
+  let engine := nats [preempts, rejectedVia c.rejections, c.stuckOnes.length, c.recomputed]
+  let pools := (List.range D.pools.length).map fun p =>
+    if D.memory = some p then
+      nats [preempts, rejectedAt p c.rejections, c.stuckOnes.length, c.recomputed]
+    else nats [0, rejectedAt p c.rejections, 0, 0]
+  .arr (engine :: pools).toArray
+
 def iteration (D : Deployment) (r : IterRec) : Json :=
   let free := (D.pools.zip r.pools).map fun (P, s) => nat (P.cap - s.used)
   Json.mkObj [
@@ -25,7 +35,8 @@ def iteration (D : Deployment) (r : IterRec) : Json :=
     ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray),
     ("admitted", .arr (r.admitted.map fun (i, c) => nats [i, c]).toArray),
     ("preempted", nats r.preempted),
-    ("free", .arr free.toArray)]
+    ("free", .arr free.toArray),
+    ("counted", counted D r.preempts r.counters)]
 
 /-- The step trace of a run. -/
 def traceJson (input : Input) (m : Machine) (iters : List IterRec) : Json :=
@@ -39,6 +50,7 @@ def traceJson (input : Input) (m : Machine) (iters : List IterRec) : Json :=
     ("rejected", nat m.rejected),
     ("ended", nat (m.sess.toList.countP fun s => s.status == .ended)),
     ("pools", .arr pools.toArray),
+    ("counted", counted input.deployment (preemptions m) m.counters),
     ("outOfFuel", .bool m.outOfFuel)]
 
 end Main

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from random import Random
 
 from serq.ir import nodes as ir
+from serq.ir.extensions import marked
+from serq.ir.functions import COUNTERS
 from serq.ir.nodes import BinaryOp as B
 from serq.ir.nodes import Ctx, Fun, Mode
 
@@ -294,7 +296,7 @@ class Maker:
         self.blocks[2] = tuple(session)
         sessions = tuple(self.session() for _ in range(r.randint(1, 6)))
         blocks = tuple(self.blocks)
-        return ir.Program(
+        program = ir.Program(
             version=ir.VERSION,
             attrs=ATTRS,
             attr_types=tuple(ir.ValueType() if s in SERVERS else ir.SizeType() for s in range(16)),
@@ -325,9 +327,24 @@ class Maker:
             hidden=(),
             share=None,
             gauges=(),
-            claims=(),
+            claims=self.claims() if self.chance(0.5) else (),
             registers=(),
         )
+        return marked(program)
+
+    def claims(self) -> tuple[ir.Claim, ...]:
+        """Claims that read counters, of a pool or of the engine."""
+        r = self.r
+        out = []
+        for name in ("counts", "counted"):
+            of: ir.Arg = r.choice(
+                [ir.PoolArg(plain(0)), ir.PoolArg(plain(2)), ir.StageArg(plain(0))]
+            )
+            counter = ir.Call(r.choice(sorted(COUNTERS)), (of,))
+            kind = r.choice([ir.EveryIteration(0), ir.SomeIteration(0), ir.AtEnd()])
+            test = op(r.choice([B.LE, B.GT]), counter, num(r.randint(0, 3)))
+            out.append(ir.Claim(name, None, kind, test))
+        return tuple(out)
 
     def session(self) -> ir.SessionData:
         r = self.r

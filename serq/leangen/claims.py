@@ -16,7 +16,7 @@ from serq.leangen.propositions import (
     over_machine,
     over_record,
     over_workload,
-    without_free,
+    written_out,
 )
 from serq.leangen.reasons import Log, Reason, Spans, StmtAt
 
@@ -225,7 +225,8 @@ class _Claims:
         if expr is None:
             return None
         before = self._witness(claim, path) if form == "SomeIteration" else None
-        text = writer.proposition(without_free(expr, tuple(p.cap for p in deployment.pools)))
+        caps = tuple(p.cap for p in deployment.pools)
+        text = writer.proposition(written_out(expr, caps, deployment.memory))
         side = " ∧ ".join(f"{b} ≤ {a}" for a, b in writer.differences) or None
         return Statement(claim.name, form, tuple(conjuncts), text, side, before, tuple(members))
 

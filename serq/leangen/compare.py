@@ -9,6 +9,9 @@ from typing import Any
 
 from serq.diagnostics import SerqError
 from serq.interp.build import build
+from serq.interp.counters import Counters
+from serq.interp.engine import Batch, Engine
+from serq.interp.machine import Machine
 from serq.interp.record import IterationRecorder
 from serq.interp.results import report as report_of
 from serq.ir import nodes as ir
@@ -23,6 +26,9 @@ EXEC_MAIN = "Main"
 
 Number = int | float
 
+Counted = tuple[Number, ...]
+"""What claims read as counted: preemptions, rejections, stuck sessions, recomputed units."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -33,6 +39,7 @@ class Step:
     admitted: tuple[tuple[int, Number], ...]
     preempted: tuple[int, ...]
     free: tuple[Number, ...]
+    counted: tuple[Counted, ...] = ()
 
 
 Sample = tuple[Number, Number]
@@ -51,11 +58,34 @@ class StepTrace:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The final state: preemptions and rejections in all, each pool's used and cached units."""
+    """The final state: preemptions and rejections in all, each pool's used and cached units, and
+    the counters of the engine and of each pool."""
 
     preemptions: int
     rejected: int
     pools: tuple[tuple[Number, Number], ...]
+    counted: tuple[Counted, ...] = ()
+
+
+class _Recorder(IterationRecorder):
+    """The iterations, and what had been counted as each started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counted: list[tuple[Counted, ...]] = []
+
+    def iteration(self, engine: Engine, batch: Batch) -> None:
+        super().iteration(engine, batch)
+        self.counted.append(_counted(engine.machine))
+
+
+def _counted(machine: Machine) -> tuple[Counted, ...]:
+    """The counters of the engine, if there is one, and of each pool."""
+    engines: list[Any] = [engine.counters for engine in machine.engines] or [Counters()]
+    return tuple(
+        (one.preemptions, one.rejected, one.stuck, _number(one.recomputed))
+        for one in (*engines, *machine.pools)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +102,7 @@ class Difference:
 
 def interpreted(program: ir.Program) -> StepTrace:
     """The interpreter's step trace. Raises `SerqError` where the run ends with an error."""
-    recorder = IterationRecorder()
+    recorder = _Recorder()
     machine = build(program, None, recorder)
     machine.run()
     report = report_of(machine)
@@ -84,8 +114,9 @@ def interpreted(program: ir.Program) -> StepTrace:
             admitted=tuple((s, _number(n)) for (s, _), n in one.admitted),
             preempted=tuple(s for s, _ in one.preempted),
             free=tuple(_number(cap - u) for cap, u in zip(caps, one.used, strict=True)),
+            counted=counted,
         )
-        for one in recorder.iterations
+        for one, counted in zip(recorder.iterations, recorder.counted, strict=True)
     )
     seen: dict[tuple[str, int], list[Sample]] = {}
     for name, observed in report.observes.items():
@@ -96,6 +127,7 @@ def interpreted(program: ir.Program) -> StepTrace:
         preemptions=sum(p.preemptions for p in report.pools),
         rejected=sum(p.rejected for p in report.pools),
         pools=tuple((_number(p.used), _number(p.cached)) for p in machine.pools),
+        counted=_counted(machine),
     )
     return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, report.ended, end)
 
@@ -147,6 +179,7 @@ def trace_of(answer: dict[str, Any], number: int = 0) -> StepTrace:
             admitted=tuple((s, n) for s, n in one["admitted"]),
             preempted=tuple(one["preempted"]),
             free=tuple(one["free"]),
+            counted=tuple(tuple(row) for row in one["counted"]),
         )
         for one in answer["iterations"]
     )
@@ -154,7 +187,8 @@ def trace_of(answer: dict[str, Any], number: int = 0) -> StepTrace:
     for name, session, time, value in answer["observations"]:
         seen.setdefault((name, session), []).append((time, value))
     pools = tuple((used, cached) for used, cached in answer["pools"])
-    end = End(answer["preemptions"], answer["rejected"], pools)
+    counted = tuple(tuple(row) for row in answer["counted"])
+    end = End(answer["preemptions"], answer["rejected"], pools, counted)
     return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, answer["ended"], end)
 
 
@@ -182,7 +216,7 @@ def first_difference(ours: StepTrace, lean: StepTrace) -> Difference | None:
 
 
 def _in_step(number: int, a: Step, b: Step) -> Difference:
-    for name in ("start", "batch", "admitted", "preempted", "free"):
+    for name in ("start", "batch", "admitted", "preempted", "free", "counted"):
         mine, theirs = getattr(a, name), getattr(b, name)
         if mine != theirs:
             where = f"iteration {number} (start {a.start}): {name}"

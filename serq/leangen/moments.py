@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from serq.ir.functions import COUNTERS
 from serq.ir.nodes import Ctx, Fun
 from serq.leangen.expressions import Moment
 
@@ -85,7 +86,8 @@ ITERATION_CLAIM = Moment(
             Ctx.NOW,
         }
     ),
-    _POOLS,
+    _POOLS | COUNTERS,
+    COUNTERS,
     twice_attention=True,
 )
-END_CLAIM = Moment("a claim at the end", frozenset({Ctx.NOW}), aggregates=True)
+END_CLAIM = Moment("a claim at the end", frozenset({Ctx.NOW}), COUNTERS, COUNTERS, aggregates=True)

@@ -44,6 +44,8 @@ def normal_form(program: ir.Program, made: Executable) -> ir.Program:
         gauges=(),
         claims=(),
         registers=(),
+        version=ir.VERSION,  # without claims nothing needs an extension
+        extensions=(),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from serq.ir.functions import COUNTERS
 from serq.ir.nodes import Aggregate, BinaryOp, Ctx, Fun, UnaryOp
 from serq.leangen import model as lean
 
@@ -48,9 +49,26 @@ Leaf = Callable[[lean.Expr], str]
 _POOL_FIELDS = {Fun.USED: "used", Fun.HOLDERS: "holders", Fun.QUEUED: "queued"}
 
 
+def _counter(e: lean.PoolCall | lean.StageCall, preempts: str, counters: str) -> str:
+    """A counter of the engine, or of a pool: all but rejections are those of its memory."""
+    match e.fn:
+        case Fun.PREEMPTIONS:
+            return preempts
+        case Fun.STUCK:
+            return f"{counters}.stuckOnes.length"
+        case Fun.RECOMPUTED:
+            return f"{counters}.recomputed"
+    if isinstance(e, lean.StageCall):
+        return f"rejectedVia {counters}.rejections"
+    assert isinstance(e.index, lean.Num)
+    return f"rejectedAt {e.base + e.index.value} {counters}.rejections"
+
+
 def over_record(e: lean.Expr) -> str:
     """Leaves read from the record ``r`` of an iteration."""
     match e:
+        case lean.PoolCall() | lean.StageCall() if e.fn in COUNTERS:
+            return _counter(e, "r.preempts", "r.counters")
         case lean.CtxVar(name):
             return f"r.{RECORD[name]}"
         case lean.PoolCall(fn, base, _, lean.Num(index)) if fn in _POOL_FIELDS:
@@ -58,20 +76,25 @@ def over_record(e: lean.Expr) -> str:
     raise TypeError(f"{e} stands in no claim over iterations")
 
 
-def without_free(e: lean.Expr, caps: tuple[int, ...]) -> lean.Expr:
-    """``free(p)`` written out as the capacity less what is used: a difference like any other."""
+def written_out(e: lean.Expr, caps: tuple[int, ...], memory: int | None) -> lean.Expr:
+    """``free(p)`` as the capacity less what is used, a difference like any other; counters of
+    preemptions at a pool that is not the engine's ``memory`` as 0: the fragment has none there."""
     match e:
+        case lean.PoolCall(fn, base, _, lean.Num(index)) if fn in COUNTERS - {Fun.REJECTED}:
+            return e if base + index == memory else lean.Num(0)
         case lean.PoolCall(Fun.FREE, base, count, lean.Num(index)):
             used = lean.PoolCall(Fun.USED, base, count, lean.Num(index))
             return lean.Binary(BinaryOp.SUB, lean.Num(caps[base + index]), used)
         case lean.Binary(op, left, right):
-            return lean.Binary(op, without_free(left, caps), without_free(right, caps))
+            return lean.Binary(
+                op, written_out(left, caps, memory), written_out(right, caps, memory)
+            )
         case lean.Call(fn, left, right):
-            return lean.Call(fn, without_free(left, caps), without_free(right, caps))
+            return lean.Call(fn, written_out(left, caps, memory), written_out(right, caps, memory))
         case lean.Unary(op, operand):
-            return lean.Unary(op, without_free(operand, caps))
+            return lean.Unary(op, written_out(operand, caps, memory))
         case lean.Cond(test, then, orelse):
-            parts = (without_free(x, caps) for x in (test, then, orelse))
+            parts = (written_out(x, caps, memory) for x in (test, then, orelse))
             return lean.Cond(*parts)
     return e
 
@@ -79,6 +102,8 @@ def without_free(e: lean.Expr, caps: tuple[int, ...]) -> lean.Expr:
 def over_machine(e: lean.Expr) -> str:
     """Leaves read from the machine ``m`` at which every session has ended."""
     match e:
+        case lean.PoolCall() | lean.StageCall() if e.fn in COUNTERS:
+            return _counter(e, "m.plan.preempts", "m.counters")
         case lean.CtxVar(Ctx.NOW):
             return "m.now"
         case lean.Agg(aggregate, observe):
