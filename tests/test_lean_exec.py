@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from serq.cli import main
+from serq.fuzz.case import from_file_text
 from serq.fuzz.fragment_ir import random_program
+from serq.fuzz.lean_kernel import evaluate, of_interpreter
 from serq.ir import nodes as ir
 from serq.leangen import lean_text
 from serq.leangen.compare import (
@@ -104,6 +107,30 @@ def test_random_programs_agree(lean: Lean, package: LeanPackage) -> None:
     assert different == {}
     assert sum(len(t.steps) for t in theirs) > 20 * COUNT
     assert sum(len(s.preempted) for t in theirs for s in t.steps) > COUNT // 10
+
+
+@pytest.mark.slow
+def test_the_kernel_agrees(lean: Lean, package: LeanPackage, tmp_path: Path) -> None:
+    """The kernel, which evaluates the definitions itself, finds the interpreter's steps too."""
+    path = ROOT / "tests" / "corpus" / "lean-nested_family_holds.sq"
+    nested = from_file_text(path.read_text(), path.name).compile()
+    right = {
+        "Nested": of_interpreter("nested", nested, 12),
+        "Stations": of_interpreter("stations", random_program(1000), 20),
+        "Engine": of_interpreter("engine", random_program(1004), 20),
+    }
+    assert len(right["Engine"].steps) > 10
+    first, *others = right["Engine"].steps
+    (session, tokens), *batch = first.batch
+    wrong = replace(first, batch=((session, tokens + 1), *batch))
+    false = replace(right["Engine"], name="wrong", steps=(wrong, *others))
+    result = evaluate(lean, package, {**right, "Wrong": false}, tmp_path)
+    assert {m.module: m.ok for m in result.modules} == {
+        "Nested": True,
+        "Stations": True,
+        "Engine": True,
+        "Wrong": False,
+    }
 
 
 @pytest.mark.slow

@@ -215,7 +215,7 @@ def batchPairs : List Entry → List (Nat × Nat)
 /-- The pools as an iteration starts. -/
 def poolRecs : List PoolSt → List PoolRec
   | [] => []
-  | st :: rest => ⟨st.queue.length, st.holders.length, st.used⟩ :: poolRecs rest
+  | st :: rest => ⟨st.queue.length, distinct st.holders, st.used⟩ :: poolRecs rest
 
 /-- Whether the engine has something to do. -/
 def busy (D : Deployment) (m : Machine) : Bool :=

@@ -68,8 +68,8 @@ structure CacheEntry where
   seq : Nat
   deriving DecidableEq, Inhabited
 
-/-- The state of a pool: allocated units, cached prefixes, holders in admission order, waiting
-sessions in the order they joined. -/
+/-- The state of a pool: allocated units, cached prefixes, the sessions of its allocations in admission
+order (a session with two holds stands there twice), waiting sessions in the order they joined. -/
 structure PoolSt where
   used : Nat := 0
   entries : List CacheEntry := []
@@ -377,6 +377,11 @@ def countAt (s : Nat) : List Due → Nat
   | [] => 0
   | d :: ds => if d.stage = s then countAt s ds + 1 else countAt s ds
 
+/-- The number of different sessions in a list. -/
+def distinct : List Nat → Nat
+  | [] => 0
+  | i :: is => (if is.contains i then 0 else 1) + distinct is
+
 /-- The work left of the services in progress at stage `s`. -/
 def workAt (now s : Nat) : List Due → Nat
   | [] => 0
@@ -395,7 +400,7 @@ def poolQuery (D : Deployment) (m : Machine) (i : Nat) (f : Fun) (p : Nat) : Nat
   | .Used => (m.pool p).used
   | .Free => (D.pool p).cap - (m.pool p).used
   | .CachedIn => ownSize i (m.pool p).entries
-  | .Holders => (m.pool p).holders.length
+  | .Holders => distinct (m.pool p).holders
   | .Queued => (m.pool p).queue.length
   | _ => 0
 
