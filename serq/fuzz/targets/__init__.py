@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import ModuleType
 
 from serq.fuzz.target import Target
-from serq.fuzz.targets import checker, invariants, lean, reference, text, vllm
+from serq.fuzz.targets import checker, invariants, lean, metamorphic, reference, text, vllm
 
 
 def _target(name: str, module: ModuleType) -> Target:
     assert module.__doc__ is not None
     about = " ".join(module.__doc__.split("\n\n")[0].split())
-    return Target(name, about, module.cases, module.check, module.missing, module.files)
+    draw = getattr(module, "draw", None)
+    return Target(name, about, module.cases, module.check, module.missing, module.files, draw)
 
 
 TARGETS = {
@@ -23,6 +24,7 @@ TARGETS = {
         "text": text,
         "checker": checker,
         "invariants": invariants,
+        "metamorphic": metamorphic,
     }.items()
 }
 """Every target by name; its sentence is its module's."""

@@ -32,8 +32,18 @@ def missing() -> str | None:
 
 def check(case: Scenario) -> Verdict:
     """Run the scenario in the program for it and in the scheduler."""
+    return judge(case, scheduler(case))
+
+
+def scheduler(case: Scenario) -> Answer:
+    """What vLLM's scheduler does."""
+    return _driver().answer(case)
+
+
+def judge(case: Scenario, answer: Answer) -> Verdict:
+    """The program for the scenario against an answer of the scheduler."""
     text = _text(program.choose(case))
-    outcome = compare(case, lambda one: program.answer(one, text), _driver().answer)
+    outcome = compare(case, lambda one: program.answer(one, text), lambda _: answer)
     if outcome.verdict is OracleVerdict.EQUAL:
         return EQUAL
     if outcome.verdict is OracleVerdict.OUTSIDE:

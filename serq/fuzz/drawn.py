@@ -1,0 +1,42 @@
+"""Cases of a strategy as a list, the same for the same seed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TypeVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as start_from
+from hypothesis.errors import HypothesisWarning
+from hypothesis.strategies import SearchStrategy
+
+T = TypeVar("T")
+
+CHUNK = 50
+"""Cases drawn from one seed; the next chunk has the next seed."""
+
+
+def drawn(cases: SearchStrategy[T], seed: int, count: int) -> list[T]:
+    """``count`` cases; they depend on the seed alone."""
+    out: list[T] = []
+    chunk = 0
+    while len(out) < count:
+
+        @start_from(seed * 1_000_003 + chunk)
+        @settings(
+            max_examples=min(CHUNK, count - len(out)),
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+            verbosity=Verbosity.quiet,
+        )
+        @given(cases)
+        def one(case: T) -> None:
+            out.append(case)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HypothesisWarning)
+            one()
+        chunk += 1
+    return out[:count]
