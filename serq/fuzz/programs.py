@@ -22,8 +22,8 @@ from serq.fuzz.workloads import Workloads
 from serq.fuzz.writer import Scope, indent
 
 KINDS = [
-    "stages", "pools", "memory", "engine", "engine", "pressure", "request", "flows", "transfer",
-    "legs",
+    "stages", "pools", "memory", "memory", "engine", "engine", "pressure", "pressure", "request",
+    "flows", "transfer", "legs",
 ]  # fmt: skip
 """What a program is about; in ``memory`` and ``pressure`` there is little of it, and fights."""
 

@@ -7,15 +7,17 @@ it is there in an ordinary run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from serq.interp.code import Code
 from serq.interp.engine import Engine
 from serq.interp.flow import FlowSystem
 from serq.interp.machine import Machine
 from serq.interp.memory import Growth, Memory
 from serq.interp.pool import Pool
+from serq.interp.schedule import BranchStmt, ServeStmt
 from serq.interp.session import JOINING
 from serq.interp.stage import DelayStage, FifoStage, PsStage
 from serq.ir.nodes import Share
@@ -38,6 +40,8 @@ REACHES = {
     "mixed iteration": "an iteration had prefills and decodes",
     "preempt-only iteration": "an iteration scheduled nothing and preempted",
     "engine admission": "an iteration admitted from a queue",
+    "exclusive prefill": "a prefill had an iteration to itself by its schedule",
+    "left out": "an iteration passed over a resident that its schedule's `only` excludes",
     "idle engine": "a try to schedule came to nothing",
     "lease end": "a lease was released or its session ended",
     "lease expiry": "a lease's time came",
@@ -45,6 +49,8 @@ REACHES = {
     "stale completion": "the event of a job that was preempted",
     "stale rate": "a completion that a later change of rates had replaced",
     "stale flow rate": "a flow's end that a later change of rates had replaced",
+    "load": "the KV of a transfer arrived in a hold",
+    "spill": "an evicted prefix arrived in another pool",
     "leg": "a leg of a request started",
     "join wait": "a session waited for its legs",
     "fifo": "a job at a fifo stage ended",
@@ -74,6 +80,16 @@ def watching(counts: Counter[str]) -> Iterator[Counter[str]]:
     finally:
         for owner, name, original in reversed(undo):
             setattr(owner, name, original)
+
+
+def selects(schedule: Sequence[Any]) -> bool:
+    """Whether a compiled schedule serves only some of the running requests."""
+    for stmt in schedule:
+        if isinstance(stmt, ServeStmt) and stmt.only is not None:
+            return True
+        if isinstance(stmt, BranchStmt) and (selects(stmt.then) or selects(stmt.orelse)):
+            return True
+    return False
 
 
 def _wrappers(seen: Counter[str]) -> list[tuple[type, str, Callable[[Any], Any]]]:
@@ -123,6 +139,9 @@ def _wrappers(seen: Counter[str]) -> list[tuple[type, str, Callable[[Any], Any]]
             seen["mixed iteration"] += len(kinds) == 2
             seen["preempt-only iteration"] += not batch
             seen["engine admission"] += engine.plan_admitted > 0.0
+            seen["exclusive prefill"] += engine.exclusive and kinds == {0.0}
+            unserved = len(batch) < len(engine.jobs) and engine.left > 0.0
+            seen["left out"] += unserved and selects(engine.program)
             original(engine)
 
         return wrapped
@@ -186,6 +205,19 @@ def _wrappers(seen: Counter[str]) -> list[tuple[type, str, Callable[[Any], Any]]
 
         return wrapped
 
+    def load(original: Any) -> Any:
+        def wrapped(code: Code, *args: Any) -> Any:
+            instruction = original(code, *args)
+
+            def counted(session: Any) -> int:
+                after: int = instruction(session)
+                seen["load"] += 1
+                return after
+
+            return counted
+
+        return wrapped
+
     def counted(name: str) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
             def wrapped(*args: Any) -> Any:
@@ -208,6 +240,8 @@ def _wrappers(seen: Counter[str]) -> list[tuple[type, str, Callable[[Any], Any]]
         (Engine, "_launch", launch),
         (Engine, "_start", start),
         (Engine, "_end", counted("iteration")),
+        (Pool, "receive", counted("spill")),
+        (Code, "_load", load),
         (Machine, "refuse", counted("rejection")),
         (Machine, "fork", counted("leg")),
         (Machine, "end_of_leg", end_of_leg),

@@ -56,9 +56,10 @@ class Resources(Writer):
     def pool_declarations(self, most: int, least: int = 1) -> list[str]:
         """Pools ``p0``…; of a `tight` program small, most with preemption: growth meets the cap."""
         tight = self.tight and self.engine is None
-        out = []
-        for i in range(self.whole(least, most)):
-            count = self.pick([0, 0, 0, 2])
+        out: list[str] = []
+        spills = most > 1 and self.chance(45)
+        for i in range(self.whole(2 if spills else least, most)):
+            count = 0 if spills else self.pick([0, 0, 0, 2])
             cap = self.whole(4, 9 if tight else 24)
             block = self.pick([0, 0, 2, 3]) if not tight else self.pick([0, 0, 2])
             preempts = not self.forks and self.chance(80 if tight else 30)
@@ -67,7 +68,7 @@ class Resources(Writer):
             options += [f"block {block};"] if block else []
             options += self.pool_options(preempts)
             out.append(f"pool p{i}{size(count)} {{ {' '.join(options)} }}")
-        if len(self.pools) > 1 and self.chance(35):
+        if spills:
             self.spill(out)
         return out
 
@@ -76,7 +77,7 @@ class Resources(Writer):
         tier, pool = self.pools[-1], self.pools[-2]
         stage = next((s for s in self.server_stages() if s.count == 0 and s.kind != "flow"), None)
         if stage and not tier.count and not pool.count and pool.engine is None:
-            when = self.pick(["1", "size > 2", "waiting == 0", "~bernoulli(0.7)"])
+            when = self.pick(["1", "1", "size > 2", "waiting == 0", "~bernoulli(0.7)"])
             text = f"spill {tier.name} via {stage.name} (size * 0.25) when ({when});"
             declared[-2] = declared[-2][:-1] + text + " }"
 
@@ -86,8 +87,10 @@ class Resources(Writer):
         if self.chance(40):
             options.append(f"evict by ({', '.join(self.expr.keys('evict'))});")
         if preempts:
-            rule = self.pick(["lifo", f"by ({', '.join(self.expr.keys('victim'))})"])
-            tail = self.pick(["", " requeue tail", " requeue head"]) if rule != "lifo" else ""
+            by = f"by ({', '.join(self.expr.keys('victim'))})"
+            rule = self.pick(["lifo", by, by])
+            tail = self.pick(["", " requeue tail", " requeue tail", " requeue head"])
+            tail = tail if rule != "lifo" else ""
             options.append(f"preempt {rule}{tail};")
         if self.chance(30):
             options.append(f"queue by ({', '.join(self.expr.keys('select'))});")
@@ -139,9 +142,12 @@ class Resources(Writer):
     def engine_pools(self, memory: PoolInfo, admitted: bool, block: int) -> list[str]:
         """``kv`` on the device and ``reqs`` on the engine, in one order or the other."""
         keys = ", ".join(self.expr.keys("victim"))
-        preempt = self.pick(["preempt lifo;", "preempt lifo;", f"preempt by ({keys});",
-                             f"preempt by ({keys}) requeue tail;",
-                             "preempt none;" if not self.tight else "preempt lifo;"])  # fmt: skip
+        rules = ["preempt lifo;", "preempt lifo;", f"preempt by ({keys});",
+                 f"preempt by ({keys}) requeue tail;", "preempt none;"]  # fmt: skip
+        if self.tight:  # the first in line loses: what it was served returns to the budget
+            rules[1:2] = ["preempt by (admission);", "preempt by (admission) requeue tail;"]
+            rules[-1] = "preempt by (1 - decoding, admission);"
+        preempt = self.pick(rules)
         memory.preempts = preempt != "preempt none;"
         options = [f"block {block};"] if block else []
         options.append(
@@ -174,7 +180,7 @@ class Resources(Writer):
         order = self.pick(["", "", " admission", " decode first",
                            f" by ({', '.join(self.expr.keys('serve'))})"])  # fmt: skip
         gate = " while (running.preempted == 0)"
-        shape = self.pick(["vllm", "vllm", "only", "exclusive", "free", "free"])
+        shape = self.pick(["vllm", "vllm", "only", "only", "exclusive", "free", "free"])
         if shape == "exclusive" and not granule:
             body = f"exclusive prefill{cap}; admit waiting{gate}{cap}{taking};"
         elif shape == "only":

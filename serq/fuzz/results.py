@@ -1,8 +1,9 @@
 """Everything two runs gave, field by field: the report, and every sample and change point.
 
-The reference build adds up the work waiting at a stage in no fixed order, so two runs of one
-program that reads it differ in last digits, and in what these decide. `unexplained` says whether
-a run of ours differs from it in more than it differs from itself.
+The reference build adds up the work waiting at a stage in no fixed order, and reads the eviction
+keys of cached prefixes in none. Two runs of one program that reads the one, or draws in the
+other, differ: in last digits, and in what these decide. `unexplained` says whether a run of ours
+differs from it in more than it differs from itself.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from serq.interp.report import Observe, Report
 
 Columns = Mapping[str, Sequence[Sequence[float]]]
 
-CLOSE = 1e-9
-"""Relative distance from the reference's values that a field which varies there may have."""
+SPREADS = 10.0
+"""How far outside the reference's values a varying field may lie, in multiples of their spread.
+
+A field that varies in its last digits may differ in its last digits, and no more.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ def unexplained(ours: Result, variants: Sequence[Result]) -> str | None:
     """A field of ours that no variation of the reference explains: its path, or None.
 
     ``variants`` are several runs of one program by the reference build. A field in which they
-    are equal must be ours, too. One in which they vary must be as one of them has it, or a
-    number among theirs.
+    are equal must be so in ours. One in which they vary must be as one of them has it, or a
+    number that lies among theirs, give or take their spread.
     """
     fields = ours.fields()
     others = [variant.fields() for variant in variants]
@@ -84,7 +88,7 @@ def unexplained(ours: Result, variants: Sequence[Result]) -> str | None:
 
 
 def _among(value: str | None, values: Sequence[str | None]) -> bool:
-    """Whether a number lies among numbers that are not all the same."""
+    """Whether a number lies where numbers that are not all the same lie."""
     if value is None or len(set(values)) == 1:
         return False
     numbers = [_number(other) for other in values]
@@ -92,7 +96,7 @@ def _among(value: str | None, values: Sequence[str | None]) -> bool:
     known = [x for x in numbers if x is not None]
     if own is None or not known:
         return False
-    room = CLOSE * max(abs(x) for x in known)
+    room = SPREADS * (max(known) - min(known))
     return min(known) - room <= own <= max(known) + room
 
 

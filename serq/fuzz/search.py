@@ -6,14 +6,16 @@ import contextlib
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as start_from
 from hypothesis.errors import Flaky, HypothesisWarning
 
+from serq.fuzz.choices import Choices, shrink
 from serq.fuzz.target import Target
 from serq.fuzz.verdict import Difference, Disagreement, Verdict
 
@@ -83,7 +85,10 @@ def search(
             break
         left = CHUNK if cases is None else min(CHUNK, cases - outcome.cases)
         run = _Chunk(target, outcome, seen, deadline, shrink_seconds, watch, started)
-        run.go(seed * 1_000_003 + chunk, left)
+        if target.draw is not None:
+            run.independent(target.draw, seed, outcome.cases)
+        else:
+            run.go(seed * 1_000_003 + chunk, left)
         chunk += 1
     outcome.seconds = time.monotonic() - started
     return outcome
@@ -136,6 +141,28 @@ class _Chunk:
             warnings.simplefilter("ignore", HypothesisWarning)
             with contextlib.suppress(_Enough, Disagreement, Flaky):
                 one()
+        self.keep()
+
+    def independent(self, draw: Callable[[Choices], Any], seed: int, number: int) -> None:
+        """Check the case of this number, whose choices depend on nothing but it and the seed."""
+
+        def attempt(source: Random | Sequence[int]) -> list[int] | None:
+            choices = Choices(source)
+            case = draw(choices)
+            try:
+                self.check(case)
+            except Disagreement:
+                return choices.taken
+            return None
+
+        with contextlib.suppress(_Enough):
+            taken = attempt(Random(f"{seed} {number}"))
+            if taken is not None:
+                shrink(taken, attempt)
+        self.keep()
+
+    def keep(self) -> None:
+        """Put the smallest case that differs, if there is one, among those found."""
         if self.best is not None and self.kind is not None:
             _, case, difference = self.best
             self.seen.add(self.kind)

@@ -76,7 +76,8 @@ class Statements(Writer):
 
     def grow(self, scope: Scope) -> str:
         ref = self.pick(scope.held)
-        return f"grow {ref} (cost({ref.split('[')[0]}, {self.whole(0, 3)}));"
+        more = self.whole(1, 4) if self.tight else self.whole(0, 3)
+        return f"grow {ref} (cost({ref.split('[')[0]}, {more}));"
 
     def branch(self, scope: Scope) -> list[str]:
         inner = scope.inside()

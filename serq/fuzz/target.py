@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
+from serq.fuzz.choices import Choices
 from serq.fuzz.verdict import Verdict
 
 
@@ -16,7 +17,8 @@ class Target:
     """One comparison.
 
     ``cases`` is the strategy, ``check`` judges one case, ``missing`` says why the target cannot
-    run here (None when it can), ``files`` gives a case's files by name.
+    run here (None when it can), ``files`` gives a case's files by name. A target with ``draw``
+    is searched by independent cases of that, in place of the strategy's.
     """
 
     name: str
@@ -25,3 +27,4 @@ class Target:
     check: Callable[[Any], Verdict]
     missing: Callable[[], str | None]
     files: Callable[[Any], Mapping[str, str]]
+    draw: Callable[[Choices], Any] | None = None

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from serq.fuzz.choices import Choices
 from serq.fuzz.expressions import Expressions
 
 T = TypeVar("T")
@@ -62,10 +63,16 @@ class Scope:
 
 
 class Writer:
-    """Draws one program; ``draw`` is Hypothesis's. Every choice lists its simplest option first."""
+    """Draws one program. Every choice lists its simplest option first.
 
-    def __init__(self, draw: Callable[[Any], Any]) -> None:
-        self.draw = draw
+    ``draw`` is Hypothesis's, or a source of independent choices.
+    """
+
+    def __init__(self, draw: Callable[[Any], Any] | Choices) -> None:
+        if isinstance(draw, Choices):
+            self.below = draw.below
+        else:
+            self.below = lambda count: int(draw(st.integers(0, count - 1)))
         self.pools: list[PoolInfo] = []
         self.stages: list[StageInfo] = []
         self.sizes: list[str] = []  # the workload's attributes
@@ -88,15 +95,15 @@ class Writer:
 
     def pick(self, options: Sequence[T]) -> T:
         """One of the options; shrinks to the first."""
-        return self.draw(st.sampled_from(list(options)))  # type: ignore[no-any-return]
+        return options[self.below(len(options))]
 
     def chance(self, percent: int) -> bool:
         """True with this probability; shrinks to False."""
-        return bool(self.draw(st.integers(0, 99)) >= 100 - percent)
+        return self.below(100) >= 100 - percent
 
     def whole(self, low: int, high: int) -> int:
         """A whole number of the range; shrinks to ``low``."""
-        return int(self.draw(st.integers(low, high)))
+        return low + self.below(high - low + 1)
 
     def member(self, count: int) -> str:
         """An index into a family of ``count`` (0 and 1: nothing to choose)."""

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from serq.diagnostics import SerqError
 from serq.fuzz import reference
 from serq.fuzz.case import RandomProgram
+from serq.fuzz.choices import Choices
 from serq.fuzz.documents import first_difference
-from serq.fuzz.programs import programs
+from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.results import Result, difference, of_reference, of_report, unexplained
-from serq.fuzz.stations import station_programs
+from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
 from serq.interp import run
 from serq.ir import nodes as ir
@@ -35,6 +36,12 @@ VARIES = "the reference varies"
 def cases() -> st.SearchStrategy[RandomProgram]:
     """Programs over the whole language, stations among them."""
     return st.one_of(programs(), programs(), station_programs())
+
+
+def draw(choices: Choices) -> RandomProgram:
+    """One program, as `cases` has them."""
+    writer = [ProgramWriter, ProgramWriter, StationWriter][choices.below(3)]
+    return writer(choices).write()
 
 
 def missing() -> str | None:
