@@ -15,5 +15,4 @@ import Serq.Oracle
 import Serq.Reached
 import Serq.Claims
 import Serq.ClaimsProved
-import Serq.Papers.KongSvf
 /-! The library: everything that is built and audited. -/

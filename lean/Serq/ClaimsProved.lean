@@ -2,6 +2,7 @@ import Serq.Claims
 import Serq.Papers.BariRad
 import Serq.Papers.DaiFastertransformer
 import Serq.Papers.DaiSarathi
+import Serq.Papers.KongSvf
 /-!
 # The proofs of the claims
 
@@ -22,8 +23,11 @@ example : Serq.Claims.DaiSarathi.work_conserving := Serq.Papers.DaiSarathi.work_
 
 example : Serq.Claims.DaiSarathi.token_rate := Serq.Papers.DaiSarathi.token_rate
 
+example : Serq.Claims.KongSvf.queueing_bound := Serq.Papers.KongSvf.queueing_bound
+
+example : Serq.Claims.KongSvf.queueing_bound_no_truncation := Serq.Papers.KongSvf.queueing_bound_no_truncation
+
 /-!
 Stated and not proved:
 * `Serq.Claims.DaiSarathi.bounded`
-* `Serq.Claims.KongSvf.queueing_bound`
 -/
