@@ -255,8 +255,10 @@ def _client_failure(package: Package, command: list[str], code: int, output: str
     if "EINTEGRITY" in output or "DO NOT MATCH THE HASHES" in output:
         return _corrupt(package, None)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if "A complete log of this run" not in line]
     telling = [line for line in lines if re.search(r"err|ERROR|refused|resolve|network", line)]
-    reason = (telling or lines or [f"exit status {code}"])[-1]
+    given = [line for line in lines if "reason:" in line]
+    reason = (given or telling or lines or [f"exit status {code}"])[-1]
     return SerqError.of(
         "lean-download",
         f"cannot download {package.file}: {client} says: {reason[:300]}",

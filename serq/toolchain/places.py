@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import EDQUOT, ENOSPC
+from errno import EACCES, EDQUOT, EEXIST, ELOOP, ENAMETOOLONG, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -30,10 +30,17 @@ def cache_directory() -> Path:
 def make_directory(path: Path) -> Path:
     """Creates a directory of the cache, or says why it cannot be written."""
     with storage(path):
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # a file system that takes no directories
+            raise PermissionError(EACCES, error.strerror, error.filename) from error
         if not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied", str(path))
+            raise PermissionError(EACCES, "Permission denied", str(path))
     return path
+
+
+_UNWRITABLE = (EACCES, EPERM, EROFS, ENOTDIR, EEXIST, ENAMETOOLONG, ELOOP)
+"""What the operating system says of a place that takes no files."""
 
 
 @contextmanager
@@ -49,9 +56,7 @@ def storage(path: Path) -> Iterator[None]:
                 f"no space left while writing {place}",
                 help="free some space, or set SERQ_CACHE to a directory on another disk",
             ) from error
-        if isinstance(error, PermissionError | NotADirectoryError | FileExistsError) or (
-            error.errno == 30  # a read-only file system
-        ):
+        if error.errno in _UNWRITABLE:
             raise SerqError.of(
                 "cache-unwritable",
                 f"cannot write {place}: {error.strerror}",
