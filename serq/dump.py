@@ -20,10 +20,11 @@ from serq.interp.report import Gauge, Observe, Report, number
 
 def dump(report: Report, directory: Path) -> None:
     """Write all files, or none. Raises `SerqError` when one cannot be written."""
-    write_files(list(_files(report, directory)))
+    write_files(list(files(report, directory)))
 
 
-def _files(report: Report, directory: Path) -> Iterator[tuple[Path, Writer]]:
+def files(report: Report, directory: Path) -> Iterator[tuple[Path, Writer]]:
+    """The paths of the files, and what writes each."""
     for observe in report.observes.values():
         yield directory / _file_name(observe.name), _samples(observe)
     for observe in report.client.values():

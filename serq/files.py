@@ -78,12 +78,12 @@ def write_files(files: Iterable[tuple[Path, Writer]]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write one file whole; errors as in `write_files`."""
-    write_files([(path, lambda out: _write(out, text))])
+    write_files([(path, text_writer(text))])
 
 
-def write_texts(files: Iterable[tuple[Path, str]]) -> None:
-    """Write several files, or none; errors as in `write_files`."""
-    write_files([(path, partial(_write, text=text)) for path, text in files])
+def text_writer(text: str) -> Writer:
+    """What writes a text, for `write_files`."""
+    return partial(_write, text=text)
 
 
 def _write(out: TextIO, text: str) -> None:

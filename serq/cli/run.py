@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,8 @@ from serq.cli.options import (
     trace_option,
 )
 from serq.cli.output import emit, visible
-from serq.dump import dump
+from serq.dump import files as dump_files
+from serq.files import text_writer, write_files
 from serq.ir.nodes import Program
 from serq.text_report import plain, show
 
@@ -38,6 +40,8 @@ PATIENCE = 2.0
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.option("--dump", "directory", type=click.Path(), metavar="DIR",
               help="Write the samples behind the report as CSV files.")  # fmt: skip
+@click.option("--html", "page", type=click.Path(), metavar="F",
+              help="Write the report as a page for a browser.")  # fmt: skip
 @click.option("--no-fast", "slow", is_flag=True, hidden=True)
 @click.pass_context
 def command(
@@ -46,6 +50,7 @@ def command(
     trace: str | None,
     as_json: bool,
     directory: str | None,
+    page: str | None,
     slow: bool,
 ) -> None:
     """Simulate the program FILE (.sq text or .json IR) and report.
@@ -62,8 +67,13 @@ def command(
             fast=not slow,
             progress=progress,
         )
-    if directory is not None:
-        dump(report, Path(directory))
+    outputs = [] if directory is None else list(dump_files(report, Path(directory)))
+    if page is not None:
+        from serq.page.report_page import page as report_page
+
+        text = report_page(report, loaded.program, os.path.basename(file))
+        outputs.append((Path(page), text_writer(text)))
+    write_files(outputs)
     if as_json:
         emit(report.json() + "\n")
     elif sys.stdout.isatty():

@@ -109,9 +109,9 @@ def command(
 
         files.append((perfetto, events(timeline, title)))
     if files:
-        from serq.files import write_texts
+        from serq.files import text_writer, write_files
 
-        write_texts((Path(path), text) for path, text in files)
+        write_files([(Path(path), text_writer(text)) for path, text in files])
     else:
         from serq.draw.timeline_svg import svg
 

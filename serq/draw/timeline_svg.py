@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -12,6 +12,7 @@ from serq.draw.timeline_record import EngineTrack, Timeline
 from serq.draw.timeline_tracks import Events, Track, count, panels, summary
 from serq.interp.report import F64
 from serq.page.scale import extremes, px, short, tick_labels, ticks
+from serq.page.shapes import Drawing, steps
 from serq.page.templating import template
 
 WIDTH = 1200.0
@@ -20,23 +21,11 @@ NARROWEST = 0.4
 """Pixels below which neighbours of one kind are drawn as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A rectangle, a path or a text; ``tip`` is shown on hovering."""
-
-    kind: str
-    cls: str
-    at: str
-    text: str = ""
-    tip: str = ""
-
-
 @dataclass
-class Picture:
+class Picture(Drawing):
     """Shapes in drawing order, and how far down they go."""
 
     axis: Axis
-    shapes: list[Shape] = field(default_factory=list)
     y: float = 0.0
 
     def xs(self, times: F64) -> F64:
@@ -48,16 +37,6 @@ class Picture:
     def x(self, time: float) -> float:
         """The pixel of a time."""
         return float(self.xs(np.array([time]))[0])
-
-    def rect(self, cls: str, x: float, y: float, w: float, h: float, tip: str = "") -> None:
-        at = f'x="{px(x)}" y="{px(y)}" width="{px(w)}" height="{px(h)}"'
-        self.shapes.append(Shape("rect", cls, at, tip=tip))
-
-    def path(self, cls: str, d: str) -> None:
-        self.shapes.append(Shape("path", cls, d))
-
-    def text(self, cls: str, x: float, y: float, text: str, tip: str = "") -> None:
-        self.shapes.append(Shape("text", cls, f'x="{px(x)}" y="{px(y)}"', text, tip))
 
     def columns(self) -> F64:
         """The times at the edges of the pixel columns."""
@@ -236,13 +215,9 @@ def _track(picture: Picture, track: Track) -> None:
 
 def _area(picture: Picture, heights: F64, top: float, base: float, room: float, cls: str) -> None:
     """A filled step function, a value per pixel column."""
-    ys = base - room * np.minimum(np.nan_to_num(heights), top) / top
-    turns = np.flatnonzero(np.diff(ys)) + 1
-    begins = np.concatenate([[0], turns])
-    ends = np.concatenate([turns, [len(ys)]])
-    d = [f"M{px(LEFT)} {px(base)}"]
-    d += [f"V{px(float(ys[i]))}H{px(LEFT + j)}" for i, j in zip(begins, ends, strict=True)]
-    picture.path(f"area {cls}", "".join(d) + f"V{px(base)}Z")
+    ys: F64 = base - room * np.minimum(np.nan_to_num(heights), top) / top
+    xs = np.arange(len(ys) + 1, dtype=np.float64) + LEFT
+    picture.path(f"area {cls}", steps(xs, ys, base))
 
 
 def _events(picture: Picture, events: Events) -> None:

@@ -35,10 +35,13 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten from ``low`` > 0 to ``high``, with their 2 and 5 where there are few."""
-    first, last = floor(log10(low) + 1e-9), ceil(log10(high) - 1e-9)
-    every = max(1, ceil((last - first) / 7))
-    factors = (1.0, 2.0, 5.0) if last - first <= 2 else (1.0,)
+    """Powers of ten from ``low`` > 0 to ``high``, with their 2 and 5 over less than two of them."""
+    decades = log10(high) - log10(low)
+    if decades < 0.5:
+        return ticks(low, high, 4)
+    first, last = floor(log10(low)), ceil(log10(high))
+    every = max(1, ceil(decades / 7))
+    factors = (1.0, 2.0, 5.0) if decades < 2.0 else (1.0,)
     made = [f * 10.0**p for p in range(first, last + 1, every) for f in factors]
     return [x for x in made if low * (1 - 1e-9) <= x <= high * (1 + 1e-9)]
 
