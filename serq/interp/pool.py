@@ -211,8 +211,8 @@ class Pool(Timed):
         return float(len(self.holders))
 
     def cached_of(self, session: Session | None) -> float:
-        """The session's own cached units; 0 without a session."""
-        entry = self.mine.get(session) if session is not None else None
+        """The session's own cached units, which its legs share; 0 without a session."""
+        entry = None if session is None else self.mine.get(session.parent or session)
         return entry.size if entry is not None else 0.0
 
     # --- cache ---

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from serq.diagnostics import Span
 from serq.lower.faults import Faults, closest
 from serq.lower.tables import Queue, Tables
-from serq.lower.vocabulary import BUILTIN, KEYWORDS, RESERVED_QUEUES, SUPPLIED, WORDS
+from serq.lower.vocabulary import BUILTIN, KEYWORDS, NOT_CALLED, RESERVED_QUEUES, SUPPLIED, WORDS
 from serq.syntax import ast
 
 WORDING = {
@@ -107,10 +107,13 @@ class Names:
             self._word(ident, "an engine's capacity")
 
     def resource(self, ident: ast.Ident) -> None:
-        """A time resource or a capacity of a device, which `execute` calls like a function."""
-        self._supplied(ident, "a device's resource")
+        """A time resource or a capacity of a device, which `execute` calls like a function.
+
+        A resource may have a name that the language supplies: only a call names it, and what is
+        called is no value. A capacity's name is its pool's, which may not.
+        """
         first = self.taken.get(ident.name)
-        if ident.name in WORDS:
+        if ident.name in NOT_CALLED:
             self._word(ident, "a device's resource")
         elif first is not None and first[0] == "definition":
             self._collide(ident, "a device's resource", "a definition", first[1])

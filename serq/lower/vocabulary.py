@@ -138,6 +138,9 @@ WORDS = (
 )
 """The words of the language: contextual, but no name for a definition or its parameters."""
 
+NOT_CALLED = WORDS - {"tokens", "running", "waiting", "self"}
+"""The words that no resource of a device may be called; `execute` calls none of the others."""
+
 RESERVED_QUEUES = frozenset({"prefill", "decode", "transfer", "tool", "gateway", "link"})
 
 ROLE_VERBS = {
