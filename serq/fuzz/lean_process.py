@@ -22,7 +22,10 @@ from serq.toolchain.lean import Lean, find_lean
 from serq.toolchain.places import LeanPackage, lean_package
 
 TIMEOUT = 120.0
-"""Seconds that one answer may take, the start of the process included."""
+"""Seconds that one answer may take."""
+
+START_TIMEOUT = 600.0
+"""Seconds that the process may take to start: on a busy machine that is not the program's fault."""
 
 PROGRAMS = 1000
 """Programs that one process executes; memory it no longer needs goes with it."""
@@ -47,13 +50,13 @@ class LeanProcess:
         """The step trace of a translated program. Raises `SerqError` (``lean-exec``)."""
         if self._done >= PROGRAMS:
             self.stop()
-        process = self._process or self._start()
-        assert process.stdin is not None
-        self._done += 1
         try:
+            process = self._process or self._start()
+            assert process.stdin is not None
+            self._done += 1
             process.stdin.write(line_of(program, made).encode() + b"\n")
             process.stdin.flush()
-            answer = json.loads(self._line(process))
+            answer = json.loads(self._line(process, TIMEOUT))
         except BrokenPipeError:
             self.stop()
             raise SerqError.of("lean-exec", "serq-exec ended by itself") from None
@@ -79,16 +82,20 @@ class LeanProcess:
             stderr=subprocess.DEVNULL,
         )
         self._done = 0
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"{}\n")  # no program: the answer says that it listens
+        self._process.stdin.flush()
+        self._line(self._process, START_TIMEOUT)
         return self._process
 
-    def _line(self, process: subprocess.Popen[bytes]) -> bytes:
+    def _line(self, process: subprocess.Popen[bytes], seconds: float) -> bytes:
         assert process.stdout is not None
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._buffer:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise SerqError.of("lean-exec", f"no answer within {TIMEOUT:g} s")
+                    raise SerqError.of("lean-exec", f"no answer within {seconds:g} s")
                 piece = os.read(process.stdout.fileno(), 1 << 20)
                 if not piece:
                     raise SerqError.of("lean-exec", "serq-exec ended by itself")
