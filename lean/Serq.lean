@@ -11,6 +11,8 @@ import Serq.Thm.Blocks
 import Serq.Thm.Work
 import Serq.Thm.Memory
 import Serq.Thm.TwoRuns
+import Serq.Thm.Fuel
+import Serq.Papers.NoFuelOut
 import Serq.Oracle
 import Serq.Reached
 import Serq.Claims
