@@ -19,6 +19,7 @@ COMMANDS = {
     "check": "serq.cli.check",
     "ir": "serq.cli.ir",
     "timeline": "serq.cli.timeline",
+    "draw": "serq.cli.draw",
     "target": "serq.cli.target",
     "fmt": "serq.cli.fmt",
     "lean": "serq.cli.lean",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from serq.deep import run_deep
 from serq.draw.figure import Figure
 from serq.draw.svg import svg
+from serq.draw.tikz import tikz
 from serq.ir import nodes
 from serq.link.source_map import SourceMap
 
@@ -39,4 +40,4 @@ def draw(
     raise ValueError(f"no view {view!r}: {', '.join(VIEWS)}")
 
 
-__all__ = ["VIEWS", "Figure", "draw", "svg"]
+__all__ = ["VIEWS", "Figure", "draw", "svg", "tikz"]

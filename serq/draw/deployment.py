@@ -85,7 +85,7 @@ class _Deployment:
         right = MARGIN + getattr(shown, "width", 0.0) + 10
         figure.text(right, MARGIN + 14, "deployment", "text", 100, ink="muted")
         for panel, box in zip(self.panels, self.boxes, strict=True):
-            if panel.chip:
+            if panel.stacked:
                 for by in (7.0, 3.5):  # a family: cards behind the one that is drawn
                     corner = box.x + MARGIN + by, box.y + top - by
                     figure.add(Box(*corner, box.w, box.h, panel.paint, 8.0, "mark"))
@@ -106,8 +106,8 @@ class _Deployment:
             client = self.boxes[0]
             x = MARGIN + client.x + client.w / 2 + 9
             figure.text(x, placed.trunk + top - 5, "answers", "small", client.w / 2, ink="muted")
-        for i, family in enumerate(bands):
-            self._band(figure, family, placed, MARGIN + TITLE + (BAND + 10.0) * i)
+        for i, family in reversed(list(enumerate(bands))):
+            self._band(figure, family, placed, MARGIN + TITLE + (BAND + 10.0) * i, top)
         figure.width = width
         figure.height = top + placed.height + MARGIN
         self._legend(figure)
@@ -116,16 +116,24 @@ class _Deployment:
         paper.w, paper.h = figure.width, figure.height
         return figure
 
-    def _band(self, figure: Figure, family: Family, placed: layers.Placed, y: float) -> None:
+    def _band(
+        self, figure: Figure, family: Family, placed: layers.Placed, y: float, top: float
+    ) -> None:
         """A pool that is held across stations, over all the columns they stand in."""
         uses = self.parts.uses
         at = {node.station: box for node, box in zip(self.flow.nodes, self.boxes, strict=True)}
-        columns = [at[station].column for station in uses.pools[family].stations]
-        left = placed.columns[min(columns)][0] + MARGIN
-        right = placed.columns[max(columns)][1] + MARGIN
+        held_at = [at[station] for station in uses.pools[family].stations]
+        left = min(placed.columns[box.column][0] for box in held_at) + MARGIN
+        right = max(placed.columns[box.column][1] for box in held_at) + MARGIN
+        for box in held_at:  # a stem down to the stations that stand right below
+            if box.y < 1.0:
+                x = box.x + box.w / 2 + MARGIN
+                stem = ((x, y + BAND), (x, box.y + top))
+                figure.add(Line(stem, "memory-line", arrow="none"))
         figure.add(Box(left, y, right - left, BAND, "memory", 4.0))
         part = self.parts.spanning_pool(family)
         chip = f" {times(family.count)}" if family.count > 1 else ""
+        chip += f"  {part.number}"
         room = right - left - 20
         figure.text(left + 10, y + 17, part.title + chip, "name", room * 0.4)
         name = min(measure(clean(part.title + chip), FONTS["name"]), room * 0.4) + 14
@@ -166,5 +174,3 @@ def _label(edge: Edge) -> list[str]:
     if edge.note:
         lines += edge.note.split("\n")
     return [elide(clean(line), FONTS["small"], LABEL_ROOM) for line in lines]
-
-

@@ -19,8 +19,8 @@ Point = tuple[float, float]
 class Box:
     """A rectangle; ``paint`` names its look, ``kind`` what it is to the geometry test.
 
-    Kinds: ``block`` holds other things and is apart from its like or inside it; ``mark`` is a
-    sign drawn over something.
+    Kinds: ``block`` holds other things and is apart from its like or inside it; ``lane`` runs
+    under everything, apart from its like; ``mark`` is a sign drawn over something.
     """
 
     x: float

@@ -201,15 +201,22 @@ class Flow:
             case n.Join():
                 for leg in self._legs:
                     for out in outs:
-                        if leg.node is not out.place:
-                            note = "join"
-                            self.edges.append(Edge(leg.node, out.place, "leg", leg.arm, note))
+                        at = out.node if out.place is self.client else out.place
+                        if leg.node is not at:
+                            self.edges.append(Edge(leg.node, at, "leg", leg.arm, "join"))
                 self._legs = []
             case n.End():
                 if self.program.sides[block][position] is n.Side.SERVER:
                     for out in outs:
                         self.edges.append(
-                            Edge(out.node, self.client, "answer", out.arm, "refused", "the session ends")
+                            Edge(
+                                out.node,
+                                self.client,
+                                "answer",
+                                out.arm,
+                                "refused",
+                                "the session ends",
+                            )
                         )
                 outs = []
         return outs, position + 1
@@ -297,7 +304,7 @@ class Flow:
         self.nodes.append(router)
         self._arrive(router, outs)
         head, lines = self._guard(stmt.guard)
-        row = Decision("while", "while" + head.removeprefix("if"), lines)
+        row = Decision("while", "while" if head == "if" else "again, by a draw", lines)
         router.rows.append(row)
         kind = outs[0].kind
         place = outs[0].place
@@ -328,7 +335,8 @@ class Flow:
 
     def _guard(self, guard: n.Expr) -> tuple[str, list[str]]:
         if isinstance(guard, n.Sample):
-            return "by a draw, with probability", [self.words.exprs(guard.args, Moment.SESSION)]
+            chance = self.words.exprs(guard.args, Moment.SESSION)
+            return "by a draw", [f"yes with probability {chance}"]
         return "if", [self.words.expr(guard)]
 
     def _router(self, block: int, position: int, outs: list[Out]) -> tuple[Node, int, str]:
@@ -381,7 +389,9 @@ class Flow:
             when = self.words.expr(spill.when, Moment.EVICT)
             first = self.at(src)
             if via is not first:
-                self.edges.append(Edge(first, via, "spill", note="spill", full=f"spill when {when}"))
+                self.edges.append(
+                    Edge(first, via, "spill", note="spill", full=f"spill when {when}")
+                )
             target = self.stations.of_pool.get(spill.to)
             if target is not None and self.at(target) not in (via, first):
                 self.edges.append(Edge(via, self.at(target), "spill"))
@@ -397,7 +407,11 @@ class Flow:
             for node in self.nodes:
                 ways = [e for e in self.edges if e.src is node]
                 targets = {id(e.dst) for e in ways}
-                idle = node.kind == "router" and len(targets) == 1 and len(node.tests()) == len(node.rows)
+                idle = (
+                    node.kind == "router"
+                    and len(targets) == 1
+                    and len(node.tests()) == len(node.rows)
+                )
                 if node.kind == "junction" or idle:
                     self._contract(node)
                     changed = True

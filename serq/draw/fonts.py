@@ -84,7 +84,9 @@ def is_plain(text: str) -> bool:
     return all(32 <= ord(ch) < 127 or ch in _SIGNS for ch in text)
 
 
-_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]")
+_HIDDEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

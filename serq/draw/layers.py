@@ -127,16 +127,16 @@ class _Layout:
             stack = [(root, iter(out[root]))]
             while stack:
                 node, rest = stack[-1]
-                edge = next(rest, None)
-                if edge is None:
+                step = next(rest, None)
+                if step is None:
                     state[node] = 2
                     order.append(node)
                     stack.pop()
-                elif edge.dst not in state:
-                    state[edge.dst] = 1
-                    stack.append((edge.dst, iter(out[edge.dst])))
-                elif state[edge.dst] == 1:
-                    edge.back = True
+                elif step.dst not in state:
+                    state[step.dst] = 1
+                    stack.append((step.dst, iter(out[step.dst])))
+                elif state[step.dst] == 1:
+                    step.back = True
         for node in self.nodes:
             node.column = 0 if node is self.client else 1
         for node in reversed(order):
@@ -273,7 +273,11 @@ class _Layout:
                     hop.y1 = node.y + node.h - ROW / 2
                     taken.append(hop.y1)
                 continue
-            order = {id(v): i for i, v in enumerate(self.columns[c + 1])} if self.hops[c] and c + 1 < len(self.columns) else {}
+            order = (
+                {id(v): i for i, v in enumerate(self.columns[c + 1])}
+                if self.hops[c] and c + 1 < len(self.columns)
+                else {}
+            )
             hops.sort(key=lambda h: (h.edge.level or 0.0, h.dst is None, order.get(id(h.dst), 0)))
             row, port = HEAD, max(node.port or 0.0, HEAD)
             for hop in hops:

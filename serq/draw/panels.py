@@ -192,13 +192,17 @@ Block = Part | Group | Grid
 
 @dataclass
 class Panel:
-    """A station, the clients or a router: a heading, a role, and what is in it."""
+    """A station, the clients or a router: a heading, a role, and what is in it.
+
+    A ``stacked`` panel stands for several.
+    """
 
     title: str
     role: str
     chip: str
     children: list[Block]
     paint: str = "panel"
+    stacked: bool = False
     w: float = 0.0
     h: float = 0.0
 
@@ -207,7 +211,9 @@ class Panel:
     def measure(self) -> None:
         for child in self.children:
             child.measure()
-        self.w = max([MIN_PANEL, self._heading() + 2 * PAD + 4, *(c.w + 2 * PAD for c in self.children)])
+        self.w = max(
+            [MIN_PANEL, self._heading() + 2 * PAD + 4, *(c.w + 2 * PAD for c in self.children)]
+        )
         self.h = self.HEAD + (_stack(self.children) + PAD + 1 if self.children else 2.0)
 
     def _heading(self) -> float:
@@ -237,9 +243,7 @@ def _stack(children: Sequence[Block]) -> float:
     return sum(c.h for c in children) + 7.0 * max(0, len(children) - 1)
 
 
-def _draw_stack(
-    figure: Figure, children: Sequence[Block], x: float, y: float, w: float
-) -> None:
+def _draw_stack(figure: Figure, children: Sequence[Block], x: float, y: float, w: float) -> None:
     for child in children:
         child.draw(figure, x, y, w)
         y += child.h + 7.0

@@ -51,7 +51,9 @@ class Parts:
                 children.append(Part("plain", "", "", rows=[Row("", more)]))
         else:
             children = self._inside(station, None, ports)
-        return Panel(station.title, station.role, chip, children), ports[0] if ports else None
+        panel = Panel(station.title, station.role, chip, children)
+        panel.stacked = many > 1 and not self.unfold
+        return panel, ports[0] if ports else None
 
     def _inside(self, station: Station, member: int | None, ports: list[Part]) -> list[Block]:
         """The parts of a station, or of one member of it."""
@@ -182,7 +184,9 @@ class Parts:
         if use.caches:
             rows.append(Row("keeps", _either(use.caches) + " cached", "code"))
         if use.leases:
-            leased = "until released" if [*use.leases] == ["inf"] else f"{_either(use.leases)} after it"
+            leased = (
+                "until released" if [*use.leases] == ["inf"] else f"{_either(use.leases)} after it"
+            )
             rows.append(Row("leased", leased, "code"))
         return rows
 
@@ -219,9 +223,9 @@ class Parts:
         if isinstance(kind, n.Step):
             return self._engine(station, family, members)
         glyph, rows, number = self._serving(family, kind)
-        if not self.uses.works[family]:
-            if not any(p.spill and p.spill.via in members for p in self.program.pools):
-                rows.append(Row("", "no run reaches it", ink="muted"))
+        spills = any(p.spill and p.spill.via in members for p in self.program.pools)
+        if not self.uses.works[family] and not spills:
+            rows.append(Row("", "no run reaches it", ink="muted"))
         for works in self.uses.works[family].values():
             rows.append(Row("work", _either(works), "code"))
         name = self._short(station, family.name)
@@ -279,13 +283,19 @@ class Parts:
             listing = [*listing[: MOST_LINES - 1], ("…", 0)]
         children.append(
             Part(
-                "plain", "", "a session", aligned=False,
+                "plain",
+                "",
+                "a session",
+                aligned=False,
                 rows=[Row("", text, "code", 12.0 * depth, lines=1) for text, depth in listing],
-            )  # fmt: skip
+            )
         )
         for family, works in self.uses.client.items():
             part = Part("server", "delay", family.name)
-            part.rows = [Row("serves", "all at once, no waiting"), Row("time", _either(works), "code")]
+            part.rows = [
+                Row("serves", "all at once, no waiting"),
+                Row("time", _either(works), "code"),
+            ]
             children.append(part)
         return Panel("clients", "", "", children, "client")
 

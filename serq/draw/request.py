@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from serq.draw.figure import Box, Figure, Line, Point, Shape
 from serq.draw.fonts import clean, measure, wrap
 from serq.draw.script import CLIENT, Lane, Script, Step
-from serq.draw.stations import Family, Stations
+from serq.draw.stations import Family, Station, Stations
 from serq.draw.style import FONTS
 from serq.draw.uses import Uses
 from serq.draw.words import Words, times
@@ -54,7 +54,7 @@ class _Group:
 class _Frame:
     depth: int
     top: float
-    dashed: bool
+    kind: str
     start: tuple[Lane, float] | None
     ends: list[tuple[Lane, float] | None]
 
@@ -76,6 +76,7 @@ class _Request:
         self.frames: list[_Frame] = []
         self.open: list[tuple[Lane, float, int]] = []
         self.leases: dict[Lane, float] = {}
+        self.inside = Figure("", "")  # words on the boxes of runs
         # Painted from the back: frames, bars, the request's line, marks, words.
         self.layers: list[list[Box | Line | Shape]] = [[] for _ in range(4)]
 
@@ -97,10 +98,35 @@ class _Request:
         self._heads(top, bottom)
         for layer in self.layers:
             figure.items += layer
-        figure.items += words.items
-        figure.height = bottom + MARGIN
+        figure.items += [*self.inside.items, *words.items]
+        figure.height = self._legend(bottom + 22) + MARGIN - 6
         paper.h = figure.height
         return figure
+
+    def _legend(self, y: float) -> float:
+        """What the marks mean; the bottom of the last line."""
+        figure = self.figure_
+        kinds = {step.kind for step in self.script.steps}
+        engines = any(step.mark in ("prefill", "decode") for step in self.script.steps)
+        entries = [
+            ("wait", "waits in the pool’s queue", "wait" in kinds),
+            ("memory", "holds", "admit" in kinds),
+            ("kept", "stays cached or leased", any(s.kept or s.leased for s in self.script.steps)),
+            ("compute", "runs on an engine", engines),
+            ("server", "runs", any(s.kind == "run" and not s.mark for s in self.script.steps)),
+            ("transfer", "moves KV", "move" in kinds),
+        ]
+        x = MARGIN + 4
+        for paint, text, shown in entries:
+            if not shown:
+                continue
+            wide = 26 + measure(text, FONTS["small"]) + 18
+            if x > MARGIN + 4 and x + wide > figure.width - MARGIN:
+                x, y = MARGIN + 4, y + 18
+            figure.add(Box(x, y - 6, 18, 12, paint, 2.0, "mark"))
+            figure.text(x + 26, y + 3.7, text, "small", wide, ink="muted")
+            x += wide
+        return y + 6
 
     # --- lanes ----------------------------------------------------------------------------------
 
@@ -123,7 +149,9 @@ class _Request:
         place = {f: i for i, f in enumerate([*order.pool_families, *order.stage_families])}
         for group in groups.values():
             group.lanes.sort(key=lambda v: -1 if isinstance(v, str) else place[v])
-        return list(groups.values())
+        rank = {station: i for i, station in enumerate(order.all)}
+        at = {id(group): rank[key] for key, group in groups.items() if isinstance(key, Station)}
+        return sorted(groups.values(), key=lambda g: at.get(id(g), -1))
 
     def _lane_name(self, lane: Lane) -> str:
         if isinstance(lane, str):
@@ -160,7 +188,7 @@ class _Request:
     def _heads(self, top: float, bottom: float) -> None:
         figure = self.figure_
         for group in self.groups:
-            figure.add(Box(group.x, top, group.w, bottom - top, "band", 6.0))
+            figure.add(Box(group.x, top, group.w, bottom - top, "band", 6.0, "lane"))
             middle = group.x + group.w / 2
             figure.text(middle, top + 17, group.title, "name", group.w - 8, anchor="middle")
             for lane in group.lanes:
@@ -186,6 +214,8 @@ class _Request:
         lines = self._write(words, step, y)
         height = ROW + LINE * (lines - 1)
         self._mark(step, y, height)
+        hair = ((MARGIN + INDENT * self.depth + 4, y + height), (self.right, y + height))
+        self.layers[0].append(Line(hair, "hair", arrow="none"))
         return y + height
 
     def _write(self, words: Figure, step: Step, y: float) -> int:
@@ -199,7 +229,9 @@ class _Request:
         lines = wrap(whole, FONTS[step.font], self.left + WORDS - at, 2) if whole else []
         full = whole if " ".join(lines) != whole else ""
         for i, line in enumerate(lines):
-            words.text(at, y + 17 + LINE * i, line, step.font, self.left + WORDS - at + 1, full=full)
+            words.text(
+                at, y + 17 + LINE * i, line, step.font, self.left + WORDS - at + 1, full=full
+            )
         return max(1, len(lines))
 
     def _mark(self, step: Step, y: float, height: float) -> None:
@@ -208,7 +240,7 @@ class _Request:
         match step.kind:
             case "arrive" | "turn" | "answer" | "end":
                 self._go(CLIENT, middle)
-                self._dot(CLIENT, middle, "chip" if step.kind != "end" else "choice")
+                self._dot(CLIENT, middle, "chip" if step.kind != "end" else "dot")
                 if step.kind in ("answer", "end"):
                     self._end_leases(middle)
                 if step.kind == "end":
@@ -217,7 +249,10 @@ class _Request:
                 self._go(lanes[0], middle)
                 x = self.x[lanes[0]]
                 self._front(
-                    Shape(((x, middle - 8), (x + 8, middle), (x, middle + 8), (x - 8, middle)), "choice")
+                    Shape(
+                        ((x, middle - 8), (x + 8, middle), (x, middle + 8), (x - 8, middle)),
+                        "choice",
+                    )
                 )
             case "wait":
                 self._go(lanes[0], middle)
@@ -269,6 +304,9 @@ class _Request:
                     paint = "transfer"
             x = self.x[lane] - wide / 2
             self._front(Box(x, y + 3, wide, height - 6, paint, 3.0, "mark"))
+            if step.mark:
+                base = y + height / 2 + 3.7
+                self.inside.text(self.x[lane], base, step.mark, "small", wide - 4, anchor="middle")
 
     def _move(self, step: Step, y: float, height: float) -> None:
         """An arrow from pool to pool, a box where it crosses a link."""
@@ -288,9 +326,8 @@ class _Request:
 
     def _open(self, words: Figure, step: Step, y: float) -> float:
         y += 5
-        dashed = step.mark == "fork"
-        self.frames.append(_Frame(self.depth, y, dashed, self.at, []))
-        self.dashed += dashed
+        self.frames.append(_Frame(self.depth, y, step.mark, self.at, []))
+        self.dashed += step.mark == "fork"
         self.depth += 1
         lines = self._write(words, step, y)
         return y + ROW + LINE * (lines - 1)
@@ -309,11 +346,14 @@ class _Request:
         frame = self.frames.pop()
         frame.ends.append(self.at)
         self.depth -= 1
-        self.dashed -= frame.dashed
+        self.dashed -= frame.kind == "fork"
         left, right = self._sides(frame)
         height = y + 2 - frame.top
-        self.layers[0].append(Box(left, frame.top, right - left, height, "alt", 5.0))
-        if frame.dashed:
+        paint = "leg-frame" if frame.kind == "fork" else "alt"
+        stripe = "choice-ink" if frame.kind in ("if", "unless") else "stripe"
+        self.layers[0].append(Box(left, frame.top, right - left, height, paint, 3.0))
+        self.layers[0].append(Box(left, frame.top, 4.0, height, stripe, 2.0, "mark"))
+        if frame.kind == "fork":
             self.at = frame.start
         else:  # where the arms end in one lane, the request goes on from there
             lanes = {end[0] for end in frame.ends if end is not None}

@@ -139,10 +139,10 @@ class Script:
                     self._frame("while", words.expr(guard), body)
             case n.Loop(body=body):
                 if self._tells(body):
-                    self._frame("loop", "until it ends", body)
+                    self._frame("loop", "until it ends", body, "text")
             case n.Fork(body=body):
                 if self._tells(body):
-                    self._frame("fork", "a leg runs beside the request", body)
+                    self._frame("fork", "a leg runs beside the request", body, "text")
             case n.Join():
                 self._add(Step("join", "join", "wait until the legs have ended", "text"))
             case n.End():
@@ -155,7 +155,9 @@ class Script:
                 self._add(Step("grow", "load", words.quantity(amount), "code", (lane,)))
             case n.Drop(pool=ref):
                 lane = self._pool(ref)
-                self._add(Step("drop", "drop", f"what is cached in {self._name(lane)}", "text", (lane,)))
+                self._add(
+                    Step("drop", "drop", f"what is cached in {self._name(lane)}", "text", (lane,))
+                )
             case n.Release(pool=ref):
                 lane = self._pool(ref)
                 self._add(Step("release", "release", self._name(lane), "code", (lane,)))
@@ -163,9 +165,7 @@ class Script:
 
     def _run(self, run: n.Run) -> None:
         words = self.words
-        families = tuple(
-            self.stations.family_of_stage[ref.base] for ref in (run.stage, *run.also)
-        )
+        families = tuple(self.stations.family_of_stage[ref.base] for ref in (run.stage, *run.also))
         mode = {n.Mode.PREFILL: "prefill", n.Mode.DECODE: "decode"}.get(run.mode, "")
         text = words.quantity(run.work)
         lanes: tuple[Lane, ...] = families
@@ -204,6 +204,15 @@ class Script:
             verb = "reserve" if held.reserve is not None else "take"
             asks.append(f"{verb} {ask} of {self._name(self._pool(held.pool))}")
         self._add(Step("admit", "admitted", ", ".join(asks), "code", lanes))
+        grows = [r.growing for r in self.uses.runs_in(hold.body) if r.growing is not None]
+        if any(self.words.preempt(self.program.pools[ref.base]) is not None for ref in grows):
+            tail = any(
+                isinstance(p := self.program.pools[ref.base].preempt, n.PreemptBy) and p.tail
+                for ref in grows
+            )
+            where = "tail" if tail else "head"
+            text = f"back to the {where} of the queue, and again from there"
+            self._add(Step("note", "if preempted", text, "text"))
         self._block(hold.body)
         runs = self.uses.runs_in(hold.body)
         grown = {run.growing.base for run in runs if run.growing is not None}
@@ -211,9 +220,7 @@ class Script:
         text = names
         if hold.cache is not None:
             kept = [
-                self._pool(held.pool)
-                for held in hold.pools
-                if not grown or held.pool.base in grown
+                self._pool(held.pool) for held in hold.pools if not grown or held.pool.base in grown
             ]
             text += f"; keep {words.quantity(hold.cache)} cached"
         leased: tuple[Lane, ...] = ()
@@ -238,15 +245,15 @@ class Script:
         if not self._tells(then):
             self._frame("unless", test, orelse)
             return
-        self.steps.append(Step("open", "if", test))
+        self.steps.append(Step("open", "if", test, mark="if"))
         self._block(then)
         if self._tells(orelse):
             self.steps.append(Step("else", "else"))
             self._block(orelse)
         self.steps.append(Step("close"))
 
-    def _frame(self, word: str, text: str, body: int) -> None:
-        self.steps.append(Step("open", word, text, mark=word))
+    def _frame(self, word: str, text: str, body: int, font: str = "code") -> None:
+        self.steps.append(Step("open", word, text, font, mark=word))
         self._block(body)
         self.steps.append(Step("close", mark=word))
 

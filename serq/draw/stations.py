@@ -8,7 +8,7 @@ from dotted names (``P.kv`` belongs to ``P``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from serq.ir import nodes as n
@@ -54,7 +54,8 @@ class Station:
 def families(members: Sequence[n.Pool] | Sequence[n.Stage]) -> list[Family]:
     """Neighbours of one name whose indices count up from 0."""
     out: list[Family] = []
-    for i, member in enumerate(members):
+    every: Iterable[n.Pool | n.Stage] = members
+    for i, member in enumerate(every):
         last = out[-1] if out else None
         if (
             last is not None

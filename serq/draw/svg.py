@@ -80,19 +80,19 @@ def _text(text: Text) -> _Element:
         at.append(("text-anchor", text.anchor))
     if not is_plain(text.shown):
         at += [("textLength", coordinate(text.width)), ("lengthAdjust", "spacingAndGlyphs")]
-    return _Element("text", f"t-{text.font}-{text.ink}", tuple(at), text.shown, text.full)
+    return _Element("text", f"t-{text.font}-{text.ink}", tuple(at), text.shown, clean(text.full))
 
 
 def _line(line: Line) -> list[_Element]:
     if not line.flow:
         commands = rounded(line.points, line.radius)
-        return [_Element("path", f"l-{line.paint}", (("d", _path(commands)),), "", line.full)]
+        return [
+            _Element("path", f"l-{line.paint}", (("d", _path(commands)),), "", clean(line.full))
+        ]
     points, heads = shortened(line, FLOWS[line.paint].width)
     commands = rounded(points, line.radius)
-    out = [_Element("path", f"f-{line.paint}", (("d", _path(commands)),), "", line.full)]
-    out += [
-        _Element("polygon", f"h-{line.paint}", (("points", _points(head)),)) for head in heads
-    ]
+    out = [_Element("path", f"f-{line.paint}", (("d", _path(commands)),), "", clean(line.full))]
+    out += [_Element("polygon", f"h-{line.paint}", (("points", _points(head)),)) for head in heads]
     return out
 
 

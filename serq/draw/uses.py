@@ -95,11 +95,13 @@ class Uses:
                 position = moved.end
                 continue
             position += 1
-            if isinstance(stmt, n.Run):
-                if self.stations.family_of_stage[stmt.stage.base] not in self.client:
-                    yield self.run_word(stmt, home)
+            if isinstance(stmt, n.Run) and not self._is_client(stmt):
+                yield self.run_word(stmt, home)
             for body in bodies(stmt):
                 yield from self._inside_words(body, home)
+
+    def _is_client(self, run: n.Run) -> bool:
+        return self.stations.family_of_stage[run.stage.base] in self.client
 
     def run_word(self, run: n.Run, home: Station | None) -> str:
         """A run in a word or two: its mode at home, else the stage's name."""
@@ -154,7 +156,9 @@ class Uses:
                 case n.Run():
                     family = self.stations.family_of_stage[stmt.stage.base]
                     work = self.words.quantity(stmt.work)
-                    every = [self.stations.family_of_stage[r.base] for r in (stmt.stage, *stmt.also)]
+                    every = [
+                        self.stations.family_of_stage[r.base] for r in (stmt.stage, *stmt.also)
+                    ]
                     for one in every:
                         self.works[one].setdefault(stmt.mode, {})[work] = None
                     if stmt.also:
@@ -247,6 +251,4 @@ def transfer_at(program: n.Program, block: int, position: int) -> Transfer | Non
     for run in runs[:-1]:  # what stands before the links' run are their latencies
         if not program.stages[run.stage.base].name.endswith(".latency"):
             return None
-    return Transfer(
-        tuple(runs[:-1]), runs[-1], release.pool, load.pool, load.amount, position + 2
-    )
+    return Transfer(tuple(runs[:-1]), runs[-1], release.pool, load.pool, load.amount, position + 2)

@@ -165,9 +165,7 @@ class Words:
             return [f"serve running {order}", "then admit waiting"]
         return self._iteration(step.iteration, step.serve, 0)
 
-    def _iteration(
-        self, body: Sequence[n.IterStmt], serve: n.ServeBy, depth: int
-    ) -> list[str]:
+    def _iteration(self, body: Sequence[n.IterStmt], serve: n.ServeBy, depth: int) -> list[str]:
         out: list[str] = []
         pad = "· " * depth
         for stmt in body:
