@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.results import Result, difference, of_reference, of_report, unexplained
 from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
-from serq.interp import run
+from serq.interp import cycle, run
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
 
@@ -31,6 +32,17 @@ reads it change from run to run.
 
 VARIES = "the reference varies"
 """The label of a case whose differences all lie where the reference build differs from itself."""
+
+
+EXCEPTIONS = {
+    "cycle-of-waits": "A run that ends with sessions and legs waiting only for each other, one at"
+    " a join and none for a lease that will expire, is an error.",
+}
+"""Errors that the reference build does not give in every case, and what language.md says of them.
+
+It misses a cycle that goes through a queue: a session at the head waits for memory, and a leg or
+a session of the cycle behind it. Such a run is compared as if it had ended without the error.
+"""
 
 
 def cases() -> st.SearchStrategy[RandomProgram]:
@@ -82,19 +94,25 @@ def check_runs(program: ir.Program, text: str) -> Verdict:
         theirs = error
     except reference.Crashed as error:
         return Verdict(f"left out: {error}")
+    except_for = ""
     try:
         ours = of_report(run(program))
     except SerqError as error:
-        if isinstance(theirs, Result):
-            where = f"an error here alone: {error.diagnostics[0].code}"
+        code = error.diagnostics[0].code
+        if not isinstance(theirs, Result):
+            return Verdict("an error in both")
+        if code not in EXCEPTIONS:
+            where = f"an error here alone: {code}"
             return differs(where, ("ours", str(error)), ("reference", theirs.report))
-        return Verdict("an error in both")
+        with _no_cycles():
+            ours = of_report(run(program))
+        except_for = f" but for {code}"
     if not isinstance(theirs, Result):
         where = f"an error of the reference alone: {_first(theirs)}"
         return differs(where, ("ours", ours.report), ("reference", str(theirs)))
     found = difference(ours, theirs)
     if found is None:
-        return EQUAL
+        return Verdict(f"equal{except_for}") if except_for else EQUAL
     if varies(ours, theirs, lambda: _reference(text)):
         return Verdict(VARIES)
     return differs(
@@ -116,6 +134,17 @@ def varies(ours: Result, theirs: Result, again: Callable[[], Result]) -> bool:
         if unexplained(ours, variants) is None:
             return True
     return False
+
+
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """Runs that end in a cycle of waits end like others."""
+    check = cycle.check
+    cycle.check = lambda machine: None
+    try:
+        yield
+    finally:
+        cycle.check = check
 
 
 def _reference(text: str) -> Result:
