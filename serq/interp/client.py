@@ -46,6 +46,7 @@ class Client:
         self.ttft = Samples(warmup)
         self.tpot = Samples(warmup)
         self.response = Samples(warmup)
+        self._responded = self.response.add
 
     def prefilled(self, session: Session, stage: Any, now: float) -> None:
         """A prefill of the session ended: it sampled a token."""
@@ -103,4 +104,5 @@ class Client:
             self.ttft.add((first - turn.started, now, serial, number))
         if first is not None and turn.after > 0.0:
             self.tpot.add(((now - first) / turn.after, now, serial, number))
-        self.response.add((now - turn.started, now, serial, number))
+        responded = self._responded
+        responded((now - turn.started, now, serial, number))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from serq.interp.expr import (
     SESSION,
+    SUBMIT,
     Emitter,
+    Scope,
     compile_value,
     constant,
 )
@@ -77,9 +79,11 @@ class Code:
             emitter.library.names[f"OBS{stmt.observe}"] = self.machine.observes[stmt.observe].add
             emitter.line(f"OBS{stmt.observe}(({text}, M.now, s.serial, s.turn))")
 
-    def _sequence(self, block: int, first: int, last: int, result: str) -> Instruction:
+    def _sequence(
+        self, block: int, first: int, last: int, result: str, scope: Scope = SESSION
+    ) -> Instruction:
         """Statements ``first`` to ``last - 1`` of a block, all set or observe, as one function."""
-        emitter = Emitter(self.machine.library, SESSION)
+        emitter = Emitter(self.machine.library, scope)
         places: list[tuple[int, int]] = [(block, first)]
         for i in range(first, last):
             stmt = self.machine.program.blocks[block][i]
@@ -93,7 +97,7 @@ class Code:
 
     def _straight(self, block: int) -> Instruction | None:
         count = len(self.machine.program.blocks[block])
-        return self._sequence(block, 0, count, "0") if count else None
+        return self._sequence(block, 0, count, "0", SUBMIT) if count else None
 
     # --- layout ---
 

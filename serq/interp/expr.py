@@ -62,7 +62,8 @@ _BATCH = {
     Ctx.ATTN: "(b.attention or -0.0)",  # as every sum of nothing
 }
 
-SESSION = Scope("s", "s.attrs", "s.rng", "s", _NOW)
+SESSION = Scope("s", "s.attrs", "s", "s", _NOW)
+SUBMIT = Scope("s", "s.attrs", "s.rng", "s", _NOW)
 SELECT = Scope("s", "s.attrs", "RNG", "s", _NOW | {Ctx.WAITED: "(M.now - s.joined)"})
 EVICT = Scope(
     "e",

@@ -26,7 +26,7 @@ from serq.interp.faults import Fault, located, number, read_values
 from serq.interp.faults import expressions as statement_expressions
 from serq.interp.memory import Memory
 from serq.interp.pool import Pool
-from serq.interp.random import Stream, Streams
+from serq.interp.random import KIND_LEG, Stream, Streams
 from serq.interp.record import Recorder
 from serq.interp.session import ENDED, JOINING, READY, Session
 from serq.interp.stage import Stage
@@ -361,7 +361,7 @@ class Machine:
         attrs = [0.0] * len(program.attrs)
         serial = self.arrived
         attrs[program.slot_serial] = float(serial)
-        session = Session(serial, attrs, self.code.entry)
+        session = Session(serial, attrs, self.code.entry, self.streams)
         self.arrived += 1
         self.live += 1
         self.everyone[session] = None
@@ -377,7 +377,6 @@ class Machine:
             for slot, value in data.attrs:
                 attrs[slot] = value
             session.turns = data.turns
-        session.rng = session.statements = self.streams.statements(serial)
         for given in self.givens:
             given(session)
         self.ready.append(session)
@@ -400,7 +399,6 @@ class Machine:
             if block is not None:
                 s.rng = self.streams.workload(s.serial, s.turn)
                 block(s)
-                s.rng = s.statements
             s.client = Turn(self.now)
             return after
 
@@ -475,16 +473,15 @@ class Machine:
 
     def carrier(self) -> Session:
         """Whom a stage serves for a spill: nobody who goes on afterwards."""
-        return Session(-1, [], self.code.nothing)
+        return Session(-1, [], self.code.nothing, self.streams)
 
     def fork(self, s: Session, pc: int) -> None:
         """A leg of the session starts: a copy of its attributes, holds and draws of its own."""
-        leg = Session(s.serial, list(s.attrs), pc)
+        leg = Session(s.serial, list(s.attrs), pc, self.streams, s.legs_forked, KIND_LEG)
         leg.parent = s
         leg.turn = s.turn
         leg.client = s.client
         leg.admission = s.admission
-        leg.rng = leg.statements = self.streams.leg(s.serial, s.legs_forked)
         s.legs_forked += 1
         s.legs += 1
         self.everyone[leg] = None

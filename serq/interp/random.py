@@ -123,7 +123,7 @@ def _uniforms(blocks: U32) -> F64:
 # --- streams ------------------------------------------------------------------------------------
 
 
-_EMPTY: list[float] = []
+EMPTY: list[float] = []
 """Nothing drawn ahead; nobody changes it."""
 
 
@@ -133,7 +133,7 @@ class Stream:
     __slots__ = ("_buffer",)
 
     def __init__(self) -> None:
-        self._buffer: list[float] = _EMPTY
+        self._buffer: list[float] = EMPTY
 
     def _more(self) -> list[float]:
         """The next uniforms, in *reverse* order, when the buffer has run dry."""
@@ -224,16 +224,16 @@ def seeded(seed: int) -> Stream:
     return _Seeded(seed)
 
 
-class _Substream(Stream):
+class Substream(Stream):
     """A stream of a session: the first block comes with its neighbours', later ones likewise."""
 
-    __slots__ = ("_group", "_kind", "_serial", "_streams", "_turn")
+    __slots__ = ("_group", "_kind", "_number", "_streams", "serial")
 
-    def __init__(self, streams: Streams, serial: int, turn: int, kind: int) -> None:
-        self._buffer = _EMPTY
+    def __init__(self, streams: Streams, serial: int, number: int, kind: int) -> None:
+        self._buffer = EMPTY
         self._streams = streams
-        self._serial = serial
-        self._turn = turn
+        self.serial = serial
+        self._number = number
         self._kind = kind
         self._group = 0
 
@@ -241,11 +241,11 @@ class _Substream(Stream):
         group = self._group
         self._group = group + 1
         if not group:
-            turn, start, uniforms = self._streams.newest[self._kind]
-            i = 8 * (self._serial - start)
-            if turn == self._turn and 0 <= i < len(uniforms):
+            number, start, uniforms = self._streams.newest[self._kind]
+            i = 8 * (self.serial - start)
+            if number == self._number and 0 <= i < len(uniforms):
                 return uniforms[i : i + 8]
-        return self._streams.fetch(self._kind, self._serial, self._turn, group)
+        return self._streams.fetch(self._kind, self.serial, self._number, group)
 
 
 class Streams:
@@ -278,15 +278,15 @@ class Streams:
 
     def workload(self, serial: int, turn: int) -> Stream:
         """The stream of a session's ``init`` (turn 0) or of its turn block (turns from 1)."""
-        return _Substream(self, serial, turn, KIND_WORKLOAD)
+        return Substream(self, serial, turn, KIND_WORKLOAD)
 
     def statements(self, serial: int) -> Stream:
         """The stream of a session's and its server's statements, one for its life."""
-        return _Substream(self, serial, 0, KIND_STATEMENTS)
+        return Substream(self, serial, 0, KIND_STATEMENTS)
 
     def leg(self, serial: int, k: int) -> Stream:
         """The stream of the ``k``-th leg (from 0) that the session forks."""
-        return _Substream(self, serial, k, KIND_LEG)
+        return Substream(self, serial, k, KIND_LEG)
 
     def fetch(self, kind: int, serial: int, turn: int, group: int) -> list[float]:
         """The uniforms, reversed, of block group ``group`` of one substream.

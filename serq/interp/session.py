@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from serq.interp.random import EMPTY, KIND_STATEMENTS, Substream
+
 if TYPE_CHECKING:
     from serq.interp.pool import Pool
-    from serq.interp.random import Stream
+    from serq.interp.random import Stream, Streams
 
 READY, QUEUED, RUNNING, GROWING, JOINING, ENDED = range(6)
 """A session runs statements soon, waits in a pool's queue, has a job at a stage, waits for room
@@ -76,8 +78,10 @@ NEVER_ADMITTED = 2.0**64
 """The admission number of a session that no pool has admitted: it stands behind all others."""
 
 
-class Session:
+class Session(Substream):
     """A session, or a leg of one: attributes, the next statement, holds, leases, its turn.
+
+    It is the stream of the draws of its statements; ``rng`` is that of its init or turn block.
 
     ``pc`` is an index into the machine's code. ``admission`` is the number of its latest
     admission, ``preempted_at`` where each pool preempted it last, until a hold there ends. A leg's
@@ -103,9 +107,7 @@ class Session:
         "ready_at",
         "ready_count",
         "rng",
-        "serial",
         "since",
-        "statements",
         "status",
         "stuck",
         "turn",
@@ -114,8 +116,16 @@ class Session:
         "waiting",
     )  # fmt: skip
 
-    def __init__(self, serial: int, attrs: list[float], pc: int) -> None:
+    def __init__(
+        self, serial: int, attrs: list[float], pc: int, streams: Streams,
+        number: int = 0, kind: int = KIND_STATEMENTS,
+    ) -> None:  # fmt: skip
         self.serial = serial
+        self._buffer = EMPTY  # as in `Substream`, whose call would cost as much as all of this
+        self._streams = streams
+        self._number = number
+        self._kind = kind
+        self._group = 0
         self.attrs = attrs
         self.pc = pc
         self.status = READY
@@ -139,7 +149,6 @@ class Session:
         self.ready_at = -1.0
         self.ready_count = 0
         self.rng: Stream | None = None
-        self.statements: Stream | None = None
         self.turn = 0
         self.turns: Any = None
         self.next_turn = 0

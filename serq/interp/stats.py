@@ -101,7 +101,7 @@ def ranked(values: Sequence[float], quantile: float) -> float:
     bits = np.array(values, np.float64).view(np.int64)
     order = bits ^ ((bits >> 63).view(np.uint64) >> np.uint64(1)).view(np.int64)
     rank = max(1, ceil(quantile * n)) - 1
-    return float(values[int(np.argsort(order, kind="stable")[rank])])
+    return float(values[int(np.argpartition(order, rank)[rank])])
 
 
 class Tally:
