@@ -1,4 +1,4 @@
-"""Every program of the corpus gives the reference build's report, in every field, on 3 seeds."""
+"""Every program of the corpus gives the reference build's report and samples, on 3 seeds."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import pytest
 
 import serq
 from serq.diagnostics import SerqError
+from serq.fuzz.results import Result, difference, of_reference, of_report
 
 CORPUS = sorted((Path(__file__).parent / "programs").glob("*.sq"))
 SEEDS = (1, 2, 3)
 HORIZON, WARMUP = 60, 5
 
 
-def _ours(path: Path, seed: int) -> str | None:
-    """The report; None when the run ends in an error."""
+def _ours(path: Path, seed: int) -> Result | None:
+    """Report and samples; None when the run ends in an error."""
     try:
-        return serq.run(serq.compile(path, horizon=HORIZON, warmup=WARMUP, seed=seed)).json()
+        return of_report(serq.run(serq.compile(path, horizon=HORIZON, warmup=WARMUP, seed=seed)))
     except SerqError:
         return None
 
 
-def _theirs(path: Path, seed: int) -> str | None:
+def _theirs(path: Path, seed: int) -> Result | None:
     try:
-        return peer.run(path=str(path), horizon=HORIZON, warmup=WARMUP, seed=seed)
+        return of_reference(peer.samples(path=str(path), horizon=HORIZON, warmup=WARMUP, seed=seed))
     except peer.Refused:
         return None
 
@@ -33,12 +34,12 @@ def _theirs(path: Path, seed: int) -> str | None:
 @peer.needs_peer
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_reports_equal_the_reference(path: Path) -> None:
-    """A program's report is the reference build's in every field; where one errs, both do."""
+    """Every field and every sample is the reference build's; where one run errs, both do."""
     for seed in SEEDS:
         ours, theirs = _ours(path, seed), _theirs(path, seed)
         assert (ours is None) == (theirs is None), f"seed {seed}: one of the two ends in an error"
         if ours is not None and theirs is not None:
-            assert peer.first_difference(ours, theirs) is None, f"seed {seed}"
+            assert difference(ours, theirs) is None, f"seed {seed}"
 
 
 @peer.needs_peer
