@@ -43,6 +43,8 @@ class ProgramWriter(Resources, Workloads, Statements, Requests):
         workload = self.workload(arrival)
         if self.traced:
             workload.append(f'trace "trace.csv"{self.pick([" ordered", ""])};')
+        if any(s.name == "tool" for s in self.stages) and self.chance(15):
+            body.append(f"stage tool : {self.pick(['fifo', 'ps(2)', 'fifo(2)'])};")
         server = self.server(kind)
         workload += self.hidden_items()
         gauges = [f"gauge g{i}x = {self.expr.gauge()};" for i in range(self.whole(0, 2))]

@@ -42,6 +42,8 @@ class Requests(Writer):
         )
         if self.tight:
             reserve = self.pick(["", f" reserve (cost(kv, min({limit}, known)))"])
+        elif self.registers and self.chance(30):
+            reserve = f" reserve (cost(kv, min({limit}, known + max(0, {self.registers[0]}))))"
         clauses = [f"{ref_r} (cost(reqs, 1))", f"{ref_kv} (cost(kv, {units})){reserve}"]
         if self.chance(15):
             clauses.reverse()

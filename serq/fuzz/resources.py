@@ -121,16 +121,18 @@ class Resources(Writer):
         self.pools += [memory, requests]
         if not count and self.chance(40):
             self.registers.append("r0")
-        items = [f"reqs{size(queues) if queues > 1 else ''} cap {slots};"]
-        items.append(f"tokens cap {self.pick(BUDGETS)};")
         chunk, granule = self.chunk()
-        if granule:
-            items.append(f"granule {granule};")
         schedule = self.schedule(chunk, granule, taking)
         self.registers = [r for r in self.registers if f"set {r} " in schedule]
+        budgets = BUDGETS + [f"8 + min(4, max(0, {r}))" for r in self.registers]
+        costs = COSTS + [f"0.5 + min(2, max(0, {r}))" for r in self.registers]
+        items = [f"reqs{size(queues) if queues > 1 else ''} cap {slots};"]
+        items.append(f"tokens cap {self.pick(budgets)};")
+        if granule:
+            items.append(f"granule {granule};")
         items += [f"state {r} = {self.pick(['0', '1', '2.5'])};" for r in self.registers]
         items += request or []
-        items += [schedule, f"execute ({self.pick(COSTS)});"]
+        items += [schedule, f"execute ({self.pick(costs)});"]
         return [
             f"device gpu{size(count)} {{ work_time (t) = t * 0.02; kv cap {cap}; }}",
             f"engine e{size(count)} on gpu {{",
@@ -156,7 +158,10 @@ class Resources(Writer):
         options.append(preempt)
         if self.chance(15):
             options.append("reserve held;")
-        queue = f"queue by ({', '.join(self.expr.keys('select'))});"
+        select = self.expr.keys("select")
+        if self.registers and self.chance(50):
+            select.insert(0, f"{self.registers[0]} > 1 ? n : -n")
+        queue = f"queue by ({', '.join(select)});"
         kv = f"pool kv on {'e.gpu' if admitted else 'gpu'} {{ {' '.join(options)} }}"
         reqs = f"pool reqs on e {{ {self.pick(['queue fifo;', 'queue fifo;', queue])} }}"
         return self.pick([[kv, reqs], [reqs, kv]])

@@ -34,6 +34,8 @@ class Statements(Writer):
             options.append("cost")
             if scope.depth == 1 and not self.forks:
                 options.append("end")
+            if scope.depth == 0 and not self.forks and self.chance(5):
+                return self.until_end(scope)
         kind = self.pick(options)
         simple = {
             "set": self.set,
@@ -105,6 +107,13 @@ class Statements(Writer):
             *indent([f"set {counter} = {counter} + 1;", *body]),
             "}",
         ]
+
+    def until_end(self, scope: Scope) -> list[str]:
+        """A ``loop`` that ends the session."""
+        body = [self.run(scope.inside()), f"branch with ({self.pick(['0.5', '0.8'])}) {{ end; }}"]
+        stage = next(s for s in self.stages if s.name == "s0")
+        body.insert(0, f"run {stage.ref('0')} (cost(s0, 0.5));")
+        return ["branch (serial > 4) {", "  loop {", *indent(body, 4), "  }", "}"]
 
     def choose(self, scope: Scope) -> list[str]:
         """A member of a family by keys, and a run there."""

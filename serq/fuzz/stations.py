@@ -109,7 +109,14 @@ class StationWriter(ProgramWriter):
     def links(self, shape: str) -> list[str]:
         if shape != "links":
             return []
-        self.link = self.pick(["entry", "cost"])
+        self.link = self.pick(["entry", "cost", "joint"])
+        if self.link == "joint":
+            waits = self.pick(["", " latency 0.25", " latency x0"])
+            return [
+                f"queue up[2] : link {{ serve ps({self.pick(['4', '1.5'])}); }}",
+                f"queue down : link {{ serve ps({self.pick(['3', '8'])}){waits}; }}",
+                f"share {self.pick(['maxmin', 'bottleneck'])};",
+            ]
         if self.link == "entry":
             return [
                 "queue net : link {",
@@ -131,6 +138,9 @@ class StationWriter(ProgramWriter):
             transfer = f"transfer ({move}) from P to kv ({move});"
         elif shape == "links" and self.link == "entry":
             transfer = f"net.transfer ({move}) from P to kv ({move});"
+        elif shape == "links" and self.link == "joint":
+            member = self.pick(["0", "1", "self"] if d_count else ["0", "1"])
+            transfer = f"transfer on up[{member}], down ({move}) from P to kv ({move});"
         else:
             transfer = f"transfer on net ({move}) from P to kv ({move});"
         tail = " cache (cost(kv, prompt + o))" if cache else ""
