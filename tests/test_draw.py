@@ -68,7 +68,7 @@ def test_the_deployment_of_disaggregated_serving() -> None:
         "prefill", "decode", "gpu", "engine", "2048 tokens a step", "128", "48 000", "96 000",
         "blocks of 16", "fifo", "LRU by block", "preempt last admitted", "choose D[j] of 2",
         "no: choose P[i] of 2", "then queue(D[j])", "yes", "no", "KV pull", "latency 0.004",
-        "prefill, decode, then freed", "prompt + o cached", "480 after it", "NIC", "190 000",
+        "prefill, decode, then freed", "caches", "prompt + o", "leases", "480", "NIC", "190 000",
         "flows, shared max-min", "answers",
     ):  # fmt: skip
         assert text in shown, text
@@ -76,7 +76,7 @@ def test_the_deployment_of_disaggregated_serving() -> None:
 
 
 def test_without_a_source_map_the_names_are_dotted_and_the_picture_is_the_same() -> None:
-    """An IR from JSON shows the same stations; gateways and devices, which it lacks, are left out."""
+    """An IR from JSON has the same stations; gateways and devices, which it lacks, are left out."""
     mapped, bare = words(figure_of(NIXL)), words(figure_of(NIXL, mapped=False))
     assert {"P", "D", "reqs", "kv", "NIC", "2048 tokens a step", "latency 0.004"} <= set(bare)
     assert "then used(P.kv[i])" in bare and "routing" in bare

@@ -64,7 +64,7 @@ def test_hostile_names(name: str) -> None:
             "svg", "title", "desc", "style", "rect", "text", "path", "polygon", "ellipse",
         }  # fmt: skip
         for element in root.iter():
-            assert not any(key.startswith("on") or "href" in key for key in element.keys())
+            assert not any(key.startswith("on") or "href" in key for key in list(element.attrib))
         assert len(list(root.iter("{http://www.w3.org/2000/svg}style"))) == 1
         document = tikz(figure)
         assert document.count("\\end{document}") == 1 and "\\input" not in document

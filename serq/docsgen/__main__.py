@@ -12,4 +12,5 @@ if __name__ == "__main__":
         print("\n".join(f"docs/{name} is not what the code gives" for name in stale))
         sys.exit(1 if stale else 0)
     for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

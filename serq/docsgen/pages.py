@@ -9,11 +9,12 @@ from pathlib import Path
 from serq.docsgen import diagnostics
 from serq.docsgen.fixtures import DOCS
 from serq.docsgen.parts import PARTS
+from serq.docsgen.pictures import PICTURES
 
 _REGION = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end of generated -->)", re.DOTALL)
 
-WHOLE: dict[str, Callable[[], str]] = {"diagnostics.md": diagnostics.page}
-"""Pages that are made as a whole."""
+WHOLE: dict[str, Callable[[], str]] = {"diagnostics.md": diagnostics.page, **PICTURES}
+"""Pages and pictures that are made as a whole."""
 
 
 def pages() -> dict[Path, str]:

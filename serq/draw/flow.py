@@ -108,6 +108,12 @@ class Flow:
     # --- following ------------------------------------------------------------------------------
 
     def _arrive(self, node: Node, outs: Sequence[Out], kind: str | None = None) -> list[Out]:
+        """The request moves to a node; one that stands there, whatever was tested, stays."""
+        if all(
+            out.place is node and not any(row.kind == "choose" for row in out.node.rows)
+            for out in outs
+        ):
+            return list(outs)
         for out in outs:
             if out.node is not node or out.arm is not None:
                 self.edges.append(Edge(out.node, node, kind or out.kind, out.arm, out.note))

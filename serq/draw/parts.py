@@ -182,12 +182,10 @@ class Parts:
     def _keeping(self, use: PoolUse) -> list[Row]:
         rows = []
         if use.caches:
-            rows.append(Row("keeps", _either(use.caches) + " cached", "code"))
+            rows.append(Row("caches", _either(use.caches), "code"))
         if use.leases:
-            leased = (
-                "until released" if [*use.leases] == ["inf"] else f"{_either(use.leases)} after it"
-            )
-            rows.append(Row("leased", leased, "code"))
+            leased = [time if time != "inf" else "until released" for time in use.leases]
+            rows.append(Row("leases", _either(leased), "code"))
         return rows
 
     # --- stages ---------------------------------------------------------------------------------
@@ -200,12 +198,14 @@ class Parts:
         chunk = words.chunk(step)
         if chunk is not None:
             rows.append(Row("each ≤", chunk, "code"))
-        if step.granule is not None:
+        if step.granule == n.Num(float("inf")):
+            rows.append(Row("prompts", "whole, not in chunks"))
+        elif step.granule is not None:
             rows.append(Row("granule", words.expr(step.granule), "code"))
         lines = words.schedule(step)
         if len(lines) > MOST_LINES:
             lines = [*lines[: MOST_LINES - 1], "…"]
-        rows += [Row("does" if i == 0 else "", line) for i, line in enumerate(lines)]
+        rows += [Row("does" if i == 0 else "", line, lines=3) for i, line in enumerate(lines)]
         rows.append(Row("time", words.expr(step.cost, Moment.STEP), "code"))
         for mode, label in ((n.Mode.PREFILL, "prefill"), (n.Mode.DECODE, "decode")):
             works = self.uses.works[family].get(mode)

@@ -49,9 +49,12 @@ class Uses:
         self.spanning: list[Family] = []
         self._client_stages()
         self._indexed()
-        for block in self.live_blocks():
-            self._block(block)
+        blocks = self.live_blocks()
+        for block in blocks:
+            self._held_at(block)
         self._free_pools()
+        for block in blocks:
+            self._block(block)
 
     def live_blocks(self) -> list[int]:
         """The blocks the session reaches, arms that a constant guard rules out left aside."""
@@ -179,7 +182,6 @@ class Uses:
         for i, held in enumerate(hold.pools):
             use = self.pool(held.pool)
             home = stations.pool(held.pool)
-            use.held = True
             use.waits |= i == 0
             use.units[words.quantity(held.units, Moment.ADMIT)] = None
             if held.reserve is not None:
@@ -189,11 +191,21 @@ class Uses:
             if hold.lease is not None and hold.lease.pool == held.pool:
                 use.leases[words.quantity(hold.lease.time)] = None
             use.inside.update(dict.fromkeys(self._inside_words(hold.body, home)))
-            at = list(self.runs_in(hold.body, moves=False)) or runs
-            for run in at:  # a transfer's link is on the KV's way, not where it lies
-                if stations.family_of_stage[run.stage.base] not in self.client:
-                    for ref in (run.stage, *run.also):
-                        use.stations[stations.stage(ref)] = None
+
+    def _held_at(self, block: int) -> None:
+        """At which stations the holds of a block are held."""
+        for hold in self.program.blocks[block]:
+            if not isinstance(hold, n.Hold):
+                continue
+            # A transfer's link is on the KV's way, not where it lies.
+            runs = list(self.runs_in(hold.body, moves=False)) or list(self.runs_in(hold.body))
+            for held in hold.pools:
+                use = self.pool(held.pool)
+                use.held = True
+                for run in runs:
+                    if not self._is_client(run):
+                        for ref in (run.stage, *run.also):
+                            use.stations[self.stations.stage(ref)] = None
 
     def _free_pools(self) -> None:
         """A pool held at one station is part of it; one held at several spans them."""
