@@ -1,6 +1,8 @@
-"""The targets of serq fuzz, the search, and what it writes down."""
+"""Every target of serq fuzz on cases of a fixed seed and on fresh ones, and what they draw."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
@@ -17,20 +19,62 @@ few = settings(
     max_examples=12, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
-CASES = {"text": 5, "invariants": 10, "checker": 40}
+CASES = {
+    "text": 15,
+    "invariants": 10,
+    "checker": 60,
+    "metamorphic": 40,
+    "lean": 25,
+    "vllm": 25,
+}
+"""Cases of each target that every run of the tests looks at, twice: `serq fuzz` looks further.
+
+The reference build has tests of its own (test_fuzz_reference.py).
+"""
+
+
+def test_every_target_is_run() -> None:
+    """No target is left out of the tests."""
+    assert {*CASES, "reference"} == set(TARGETS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_no_difference_is_found(name: str) -> None:
     """Each target agrees on random cases of a fixed seed."""
+    _agrees(name, 77)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_no_difference_is_found_from_a_fresh_seed(
+    name: str, fresh_seed: Callable[[str], int]
+) -> None:
+    """Each target agrees on cases that are new in every run; the run's summary has the seed."""
+    _agrees(name, fresh_seed(name))
+
+
+def _agrees(name: str, seed: int) -> None:
     target = TARGETS[name]
     missing = target.missing()
     if missing is not None:
         pytest.skip(missing)
-    outcome = search(target, seed=77, cases=CASES[name], shrink_seconds=10)
+    outcome = search(target, seed=seed, cases=CASES[name], shrink_seconds=10)
     assert outcome.cases == CASES[name]
-    assert not outcome.found, [found.difference for found in outcome.found]
+    assert not outcome.found, (seed, [found.difference for found in outcome.found])
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("lean", "equal"), ("vllm", "equal"), ("text", "equal"), ("checker", "refused by both")],
+)
+def test_most_cases_are_compared(name: str, label: str) -> None:
+    """A target is not kept busy by cases that it leaves out."""
+    target = TARGETS[name]
+    if target.missing() is not None or (name == "checker" and TARGETS["reference"].missing()):
+        pytest.skip("a side is missing")
+    outcome = search(target, seed=5, cases=12, shrink_seconds=5)
+    assert outcome.labels[label] >= 6, outcome.labels
 
 
 @few

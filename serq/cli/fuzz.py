@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     help="Where found cases are written.",
 )
 @click.option("--list", "listed", is_flag=True, help="List the targets; no run.")
+@click.option(
+    "--coverage",
+    "covered",
+    is_flag=True,
+    help="Measure which side has checked which construct, over --cases cases (default 100).",
+)
 def command(
     names: tuple[str, ...],
     seconds: float | None,
@@ -45,6 +51,7 @@ def command(
     seed: int | None,
     out: Path,
     listed: bool,
+    covered: bool,
 ) -> None:
     """Put random programs to every comparison, or to the TARGETs named.
 
@@ -60,6 +67,9 @@ def command(
     start = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     console = Console(stderr=True)
     console.print(f"seed {start}", highlight=False)
+    if covered:
+        _print_coverage(cases or 100, start, console)
+        return
     ready = [t for t in targets if _ready(t, console, named=bool(names))]
     if not ready:
         raise SerqError.of("fuzz-target", "none of the targets can run here")
@@ -111,6 +121,29 @@ def _print_targets(targets: list[Target]) -> None:
     table = Table("target", "what it compares", "here")
     for target in targets:
         table.add_row(target.name, escape(target.about), escape(target.missing() or "ready"))
+    Console().print(table)
+
+
+def _print_coverage(cases: int, seed: int, console: Console) -> None:
+    """The table of constructs and the sides that have checked them; an empty cell is a dash."""
+    from serq.fuzz.coverage.measure import COLUMNS, measure
+    from serq.fuzz.coverage.table import EMPTY, rows
+
+    def say(name: str) -> None:
+        console.print(f"measuring: {name}", markup=False, highlight=False)
+
+    measured = measure(cases, seed, say)
+    for name, side in measured.sides.items():
+        if side.missing is not None:
+            console.print(f"{name}: {side.missing}", markup=False, highlight=False)
+    table = Table("construct", *COLUMNS)
+    totals = [str(measured.sides[column].programs) for column in COLUMNS]
+    table.add_row("programs", *totals, end_section=True)
+    for group, listed in rows(measured).items():
+        table.add_row(f"[bold]{escape(group)}[/bold]", *[""] * len(COLUMNS))
+        for number, (name, counts) in enumerate(listed, 1):
+            cells = [str(count) if count else EMPTY for count in counts]
+            table.add_row(escape(name), *cells, end_section=number == len(listed))
     Console().print(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import TypeVar
 
@@ -16,6 +17,10 @@ CHUNK = 50
 """Cases drawn from one seed; the next chunk has the next seed."""
 
 
+class _Enough(BaseException):
+    """Ends a chunk from inside; Hypothesis lets what is no Exception through."""
+
+
 def drawn(cases: SearchStrategy[T], seed: int, count: int) -> list[T]:
     """``count`` cases; they depend on the seed alone."""
     out: list[T] = []
@@ -24,7 +29,7 @@ def drawn(cases: SearchStrategy[T], seed: int, count: int) -> list[T]:
 
         @start_from(seed * 1_000_003 + chunk)
         @settings(
-            max_examples=min(CHUNK, count - len(out)),
+            max_examples=CHUNK,  # always: Hypothesis draws otherwise where it may draw less
             database=None,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -33,10 +38,13 @@ def drawn(cases: SearchStrategy[T], seed: int, count: int) -> list[T]:
         )
         @given(cases)
         def one(case: T) -> None:
+            if len(out) == count:
+                raise _Enough
             out.append(case)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HypothesisWarning)
-            one()
+            with contextlib.suppress(_Enough):
+                one()
         chunk += 1
-    return out[:count]
+    return out

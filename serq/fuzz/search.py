@@ -68,14 +68,16 @@ def search(
     cases: int | None = None,
     most_found: int = 10,
     watch: Watcher | None = None,
-    shrink_seconds: float = SHRINK_SECONDS,
+    shrink_seconds: float | None = None,
 ) -> Outcome:
     """Search for differences for so many seconds, or over so many cases, whatever ends first.
 
-    Faults of one kind are told once. ``watch`` is called after every case. The cases depend on
+    Faults of one kind are told once. ``watch`` is called after every case, ``shrink_seconds``
+    (`SHRINK_SECONDS` by default) are for each shrinking. The cases depend on
     the seed alone.
     """
     outcome = Outcome(target.name, seed)
+    shrink_seconds = SHRINK_SECONDS if shrink_seconds is None else shrink_seconds
     started = time.monotonic()
     deadline = None if seconds is None else started + seconds
     chunk = 0
@@ -118,13 +120,19 @@ class _Chunk:
         self.best: tuple[int, Any, Difference] | None = None
         self.until = 0.0
         self.first = 0
+        self.most = outcome.cases + CHUNK
 
     def go(self, seed: int, count: int) -> None:
-        """Draw ``count`` cases and check them."""
+        """Draw ``count`` cases and check them.
+
+        A chunk is always the same size to Hypothesis, which draws otherwise where it may draw
+        less; so a case can be met again by its number.
+        """
+        self.most = self.outcome.cases + count
 
         @start_from(seed)
         @settings(
-            max_examples=count,
+            max_examples=CHUNK,
             database=None,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -174,7 +182,9 @@ class _Chunk:
         if self.kind is not None:
             if now >= self.until:
                 raise _Enough
-        elif self.deadline is not None and now >= self.deadline:
+        elif self.outcome.cases >= self.most or (
+            self.deadline is not None and now >= self.deadline
+        ):
             raise _Enough
         verdict: Verdict = self.target.check(case)
         difference = verdict.difference

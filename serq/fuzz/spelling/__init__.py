@@ -23,6 +23,7 @@ from serq.fuzz.spelling.values import (
     path,
 )
 from serq.ir import nodes as ir
+from serq.ir.extensions import marked
 from serq.ir.moments import Moment
 from serq.settings import Settings
 from serq.syntax import ast
@@ -58,7 +59,8 @@ def written(program: ir.Program) -> Written:
 
     The program is one that `serq.ir.validate.validate` accepts.
     """
-    if program.extensions or program.version != ir.VERSION:
+    unmarked = marked(program)
+    if (program.version, program.extensions) != (unmarked.version, unmarked.extensions):
         raise refuse("extension", ", ".join(program.extensions) or f"version {program.version}")
     if program.trace is None and program.trace_ordered:
         raise refuse("trace", "ordered")

@@ -13,7 +13,7 @@ REASONS: dict[str, str] = {
     "constant arithmetic": "arithmetic of numbers alone where the linker writes its result: an "
     "index, a granule, a prefill cap, a renewal gap",
     "explicit sessions": "sessions given one by one (`Sessions`)",
-    "extension": "what version 13 of the IR cannot say",
+    "extension": "a version or an extension mark that the program has no need of",
     "family": "members of a family that differ in more than their index, or do not stand in order",
     "iteration": "vLLM's procedure written out as an iteration body, or serving keys beside one",
     "memory": "the memory of an engine that is not a pool of the engine's own device",
