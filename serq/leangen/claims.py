@@ -18,7 +18,7 @@ from serq.leangen.propositions import (
     over_workload,
     written_out,
 )
-from serq.leangen.reasons import Log, Reason, Spans, StmtAt
+from serq.leangen.reasons import Log, Reason, Spans
 
 SESSIONS = 500
 """Families have at most this many sessions."""
@@ -134,16 +134,11 @@ class _Claims:
         if self.program.trace is not None:
             self.log.out("trace", "claims are about families of workloads, not about a trace")
         front = []
-        for i, s in enumerate(self.program.blocks[self.program.init]):
-            path = f"blocks[{self.program.init}][{i}]"
-            at = StmtAt(self.program.init, i)
-            if not isinstance(s, ir.Set):
-                self.log.out(path, "init may only set attributes in the fragment", at)
-                continue
+        for s, path, _ in self.parts.init_sets():
             if is_drawn(s.expr):
-                self._draw(s, f"{path}.Set[1]")
+                self._draw(s, path)
                 continue
-            value = self.parts.translate.natural(s.expr, f"{path}.Set[1]", moments.INIT)
+            value = self.parts.translate.natural(s.expr, path, moments.INIT)
             if value is None:
                 continue
             front.append((s.slot, value))

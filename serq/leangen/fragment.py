@@ -8,6 +8,7 @@ give the translated object or the list of reasons, one per construct that is out
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from serq.deep import run_deep
@@ -418,16 +419,21 @@ class Parts:
         if self.program.trace is not None:
             self.log.out("trace", "a trace must be inlined first (`serq ir --inline-trace`)")
         found = []
-        for i, s in enumerate(self.program.blocks[self.program.init]):
-            path = f"blocks[{self.program.init}][{i}]"
-            at = StmtAt(self.program.init, i)
-            if not isinstance(s, ir.Set):
-                self.log.out(path, "init may only set attributes in the fragment", at)
-                continue
-            value = self.translate.natural(s.expr, f"{path}.Set[1]", moments.INIT)
+        for s, path, _ in self.init_sets():
+            value = self.translate.natural(s.expr, path, moments.INIT)
             if value is not None:
                 found.append((s.slot, value))
         return found
+
+    def init_sets(self) -> Iterator[tuple[ir.Set, str, StmtAt]]:
+        """The assignments of the init block, each with the path of its expression and its place."""
+        init = self.program.init
+        for i, s in enumerate(self.program.blocks[init]):
+            path, at = f"blocks[{init}][{i}]", StmtAt(init, i)
+            if isinstance(s, ir.Set):
+                yield s, f"{path}.Set[1]", at
+            else:
+                self.log.out(path, "init may only set attributes in the fragment", at)
 
     def _explicit(self, sessions: tuple[ir.SessionData, ...]) -> lean.Workload | None:
         if self.program.trace is not None:
@@ -465,20 +471,15 @@ class Parts:
         known[self.program.slot_serial] = float(serial)
         translate = Translator(self.log, known, now=0.0)
         found: dict[int, int] = {}
-        for i, s in enumerate(self.program.blocks[self.program.init]):
-            path = f"blocks[{self.program.init}][{i}]"
-            at = StmtAt(self.program.init, i)
-            if not isinstance(s, ir.Set):
-                self.log.out(path, "init may only set attributes in the fragment", at)
-                continue
+        for s, path, at in self.init_sets():
             name = f"`{self.program.attrs[s.slot]}`"
             if s.slot in own:
                 known.pop(s.slot, None)
                 continue
-            value = translate.constant(s.expr, f"{path}.Set[1]", f"the initial value of {name}")
+            value = translate.constant(s.expr, path, f"the initial value of {name}")
             if value is not None:
                 known[s.slot] = value
-                whole = translate.whole(value, f"{path}.Set[1]", name, at)
+                whole = translate.whole(value, path, name, at)
                 if whole:
                     found[s.slot] = whole
         return found
