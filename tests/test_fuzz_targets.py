@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -121,3 +123,10 @@ def test_the_list_has_every_target() -> None:
     result = CliRunner().invoke(command, ["--list"])
     assert result.exit_code == 0
     assert all(name in result.output for name in TARGETS)
+
+
+def test_the_readme_has_every_target() -> None:
+    """Its table has a row for each, with the command that runs it alone."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    for name in TARGETS:
+        assert re.search(rf"^\| {name} \| .+ \| `serq fuzz {name}` \|$", readme, re.MULTILINE), name
