@@ -212,7 +212,7 @@ class Memory:
             queue.queue.remove(session)
         if machine.now >= machine.warmup:
             queue.wait.add(machine.now - session.joined)
-        hold = Hold(spec)
+        hold = Hold(spec, demand)
         owner = session.parent or session
         consumed = 0.0
         undone, session.undone = session.undone, None
@@ -269,8 +269,8 @@ class Memory:
                 self.machine.push(lease.until, self.expire, (session, lease))
         session.attrs[self.slot_computed] = 0.0
         if session.preempted_at is not None:
-            for alloc in hold.allocs:
-                session.preempted_at.pop(alloc.pool, None)
+            for pool, _, _ in hold.demand:
+                session.preempted_at.pop(pool, None)
         self.admit_all()
 
     def give_back(self, session: Session, alloc: Alloc, moved: bool, value: float | None) -> None:

@@ -51,12 +51,16 @@ class Alloc:
 
 
 class Hold:
-    """A hold being executed: its statement (``spec``) and its allocations still held."""
+    """A hold being executed: its statement (``spec``) and its allocations still held.
 
-    __slots__ = ("allocs", "leased", "moved", "spec")
+    ``demand`` is what it was admitted with, in every pool.
+    """
 
-    def __init__(self, spec: Any) -> None:
+    __slots__ = ("allocs", "demand", "leased", "moved", "spec")
+
+    def __init__(self, spec: Any, demand: Any) -> None:
         self.spec = spec
+        self.demand = demand
         self.allocs: list[Alloc] = []
         self.leased: Alloc | None = None
         self.moved = False
