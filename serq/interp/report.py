@@ -223,12 +223,24 @@ def _pool_row(pool: Pool) -> dict[str, Any]:
 def number(x: float) -> str:
     """A finite number in its shortest digits that read back to it, always written out.
 
-    No exponent, no ``.0``; −0 keeps its sign.
+    No exponent, no ``.0``; −0 keeps its sign. Of two such texts that are equally near, it is the
+    one farther from 0, as the reference build writes it.
     """
     text = repr(x)
     if "e" in text:
         text = format(Decimal(text), "f")
+    if len(text) > 15 and "." in text and _rounds_up(x, text):
+        return text[:-1] + str(int(text[-1]) + 1)
     return text.removesuffix(".0")
+
+
+def _rounds_up(x: float, text: str) -> bool:
+    """Whether a number lies in the middle of its text and the next of as many digits.
+
+    Python's `repr` writes an even last digit then, so that no carry comes of adding 1 to it.
+    """
+    exact, shown = Decimal(x).as_tuple(), Decimal(text).as_tuple()
+    return exact.digits == (*shown.digits, 5) and float(text[:-1] + str(int(text[-1]) + 1)) == x
 
 
 def to_json(value: Any) -> str:
