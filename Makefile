@@ -27,8 +27,10 @@ test: setup
 	$(BIN)/serq oracle --setup
 	$(BIN)/pytest -n 2 --dist loadfile
 
+# Every comparison on random programs; `make fuzz SECONDS=3600`, `make fuzz FUZZ='lean --seed 7'`.
+SECONDS := 600
 fuzz: setup
-	$(BIN)/serq fuzz --seconds 600
+	$(BIN)/serq fuzz --seconds $(SECONDS) $(FUZZ)
 
 clean:
 	rm -rf $(VENV) .lake build dist
