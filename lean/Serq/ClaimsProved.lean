@@ -23,11 +23,8 @@ example : Serq.Claims.DaiSarathi.work_conserving := Serq.Papers.DaiSarathi.work_
 
 example : Serq.Claims.DaiSarathi.token_rate := Serq.Papers.DaiSarathi.token_rate
 
+example : Serq.Claims.DaiSarathi.bounded := Serq.Papers.DaiSarathi.bounded
+
 example : Serq.Claims.KongSvf.queueing_bound := Serq.Papers.KongSvf.queueing_bound
 
 example : Serq.Claims.KongSvf.queueing_bound_no_truncation := Serq.Papers.KongSvf.queueing_bound_no_truncation
-
-/-!
-Stated and not proved:
-* `Serq.Claims.DaiSarathi.bounded`
--/

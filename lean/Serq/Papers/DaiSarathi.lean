@@ -1,30 +1,10 @@
-import Serq.Claims.DaiSarathi
+import Serq.Papers.DaiFluid
 import Serq.Thm.Work
 /-!
 # Sarathi-Serve (Dai, Deng, Li, Peng, arXiv 2504.07347)
 
-`token_rate` follows from the cost alone, `work_conserving` from the greedy fill.
-
-## `bounded`, open
-
-The statement in words: at every iteration the tokens of all requests that have come are at most 129
-requests' worth more than the tokens served. It is true as stated. The argument, with `a` the number that
-have come, `s` the tokens served, the running batch included, and `e` the end of the running iteration (the
-time, when none runs):
-
-* `fluid`: while an arrival is pending, `1280 * e ≤ 46750 * (s + 165120)`; when none is,
-  `1280 * a ≤ s + 165120`. As the `a`-th comes at `46750 * a`, both give the claim.
-* A full batch keeps `fluid` exactly: `1280 * 4675 = 46750 * 128`.
-* A batch that is not full serves all there is to do, so fewer than 128 requests are there, each with less
-  than 1280 tokens: `1280 * a ≤ s + 1280 * 127`; and the next one has not come: `now ≤ 46750 * (a + 1)`.
-* An idle engine has nothing left: `1280 * a ≤ s`, until the next one comes.
-
-The lemmas, in order: `worth` (the tokens that a session in the ready list or a job stands for) and
-`conserved : 1280 * a ≤ s - running + worth`, kept by commands, wakes and batches (on top of
-`TwoRuns.Inv`, which has the places; medium); `worth_le : worth ≤ 1280 * jobs` when nobody is ready
-(easy); `clock : the next arrival is at 46750 * (a + 1)` (easy); `fluid` at the start of an iteration
-(easy, linear) and when time goes on, which needs an induction over the path of its own, because only
-settled machines jump in time (medium).
+`token_rate` follows from the cost alone, `work_conserving` from the greedy fill, `bounded` from the fluid
+bound of `DaiFluid`, whose argument stands at the head of `DaiBacklog`.
 -/
 
 namespace Serq.Papers.DaiSarathi
@@ -48,5 +28,11 @@ theorem work_conserving : Claims.DaiSarathi.work_conserving := by
   have hb : deployment.budget = 128 := rfl
   simp only [hb] at h
   omega
+
+/-- The work that has come and is not served never exceeds 129 requests' worth of tokens: Theorem 2(b) for
+arrivals at a constant gap, at the largest load that can be stable. -/
+theorem bounded : Claims.DaiSarathi.bounded := by
+  intro w hw m hm hf hi
+  exact (good_reach hw.2.1 hw.2.2 hm hf).1.claim hi
 
 end Serq.Papers.DaiSarathi
