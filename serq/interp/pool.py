@@ -24,14 +24,19 @@ SLACK = 1e-9
 
 
 class Entry:
-    """A cached prefix: units of one session, or of nobody once a part of it was consumed."""
+    """A cached prefix: units of one session, or of nobody once a part of it was consumed.
 
-    __slots__ = ("frozen", "last", "live", "number", "session", "size")
+    ``owner`` is the session while it is ``live``, then a mark of its own: what a spill writes of
+    one prefix stays together.
+    """
+
+    __slots__ = ("frozen", "last", "live", "number", "owner", "session", "size")
 
     def __init__(
         self, session: Session, size: float, last: float, number: int, frozen: list[float] | None
     ) -> None:
         self.session = session
+        self.owner: object = session
         self.size = size
         self.last = last
         self.number = number
@@ -112,7 +117,7 @@ class Pool(Timed):
         self.cached = 0.0
         self.reserved = 0.0
         self.entries: OrderedDict[int, Entry] = OrderedDict()
-        self.mine: dict[Session, Entry] = {}
+        self.mine: dict[object, Entry] = {}
         self.next_release = 0
         self.allocs: dict[Alloc, None] = {}
         self.holders: dict[Session, int] = {}
@@ -243,8 +248,7 @@ class Pool(Timed):
     def forget(self, entry: Entry) -> None:
         """Take an entry out of the cache's order; its units are the caller's business."""
         del self.entries[entry.number]
-        if entry.live:
-            del self.mine[entry.session]
+        del self.mine[entry.owner]
 
     def take_prefix(self, session: Session, most: float | None) -> float:
         """Consume the session's own prefix up to ``most`` units, in whole blocks.
@@ -262,6 +266,8 @@ class Pool(Timed):
             del self.entries[entry.number]
         else:
             self.cached += entry.size
+            entry.owner = object()
+            self.mine[entry.owner] = entry
         return keep
 
     def store(self, session: Session, units: float, now: float) -> None:
@@ -280,13 +286,13 @@ class Pool(Timed):
     def receive(self, entry: Entry, units: float, now: float) -> None:
         """Units evicted from another pool are cached here, as what they were there.
 
-        A live prefix joins the session's own here, if it has any; a dead one stays dead. What is
-        cached here may then pass the capacity, until the next time room is made.
+        They join what this pool has of the same prefix: the session's own, or a dead one that
+        stays dead. What is cached here may then pass the capacity, until room is made again.
         """
         self.catch_up()
         self.make_room(0.0)
         session = entry.session
-        old = self.mine.get(session) if entry.live else None
+        old = self.mine.get(entry.owner)
         total = units
         if old is not None:
             total += old.size
@@ -295,10 +301,8 @@ class Pool(Timed):
         made = Entry(session, total, now, self.next_release, frozen)
         self.next_release += 1
         self.entries[made.number] = made
-        if entry.live:
-            self.mine[session] = made
-        else:
-            made.live = False
+        made.live, made.owner = entry.live, entry.owner
+        self.mine[made.owner] = made
         self.cached += units
 
     def drop(self, session: Session) -> None:
