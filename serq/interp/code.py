@@ -344,7 +344,7 @@ class Code:
         machine = self.machine
         match stmt:
             case ir.Turn():
-                return machine.turn_instruction(pc + 1)
+                return machine.turn_instruction(self.turn, pc + 1)
             case ir.End():
                 return machine.end_of_session
             case ir.Join():
@@ -460,81 +460,74 @@ class Code:
         return choose
 
     def _run(self, stmt: ir.Run, pc: int) -> Instruction:
+        if stmt.mode is not ir.Mode.PLAIN:
+            return self._run_engine(stmt, pc)
+        if stmt.also:
+            return self._run_flow(stmt, pc)
+        library, ready = self.machine.library, self.machine.ready
+
+        def run_nothing(s: Session, work: float, stage: Any) -> None:
+            amount(work, f"the work of a run on `{stage.name}`")
+            ready.append(s)
+
+        emitter = Emitter(library, SESSION)
+        library.names["run_nothing"] = run_nothing
+        work = emitter.stored(emitter.value(stmt.work))
+        stage = emitter.ref("stage", stmt.stage)
+        emitter.line(f"s.pc = {pc + 1}")
+        emitter.line(f"if {work} > 0.0:")
+        emitter.line(f"  s.status = {RUNNING}")
+        emitter.line(f"  {stage}.submit(s, {work})")
+        emitter.line(f"else: run_nothing(s, {work}, {stage})")
+        emitter.line("return -1")
+        return emitter.function(library.fresh("run"))
+
+    def _run_engine(self, stmt: ir.Run, pc: int) -> Instruction:
         machine = self.machine
-        work_of = self._value(stmt.work)
-        member = self._member("stage", stmt.stage)
+        work_of, member = self._value(stmt.work), self._member("stage", stmt.stage)
         ready, client = machine.ready, machine.client
         after = pc + 1
-        if stmt.mode is not ir.Mode.PLAIN:
-            decoding = 1.0 if stmt.mode is ir.Mode.DECODE else 0.0
-            growing = None if stmt.growing is None else self._member("pool", stmt.growing)
+        decoding = 1.0 if stmt.mode is ir.Mode.DECODE else 0.0
+        growing = None if stmt.growing is None else self._member("pool", stmt.growing)
 
-            def run_engine(s: Session) -> int:
-                work = work_of(s)
-                stage = member(s)
-                s.pc = after
-                if decoding:
-                    client.decodes(s, machine.now)
-                if work > 0.0:
-                    alloc = None
-                    if growing is not None:
-                        alloc = s.alloc_on(growing(s))
-                    s.status = RUNNING
-                    stage.enter(s, decoding, work, alloc)
-                    return -1
-                amount(work, f"the work of a run on `{stage.name}`")
-                ready.append(s)
-                return -1
-
-            return run_engine
-        if stmt.also:
-            members = [member] + [self._member("stage", ref) for ref in stmt.also]
-
-            def run_flow(s: Session) -> int:
-                work = work_of(s)
-                stages = tuple(m(s) for m in members)
-                s.pc = after
-                if work > 0.0:
-                    s.status = RUNNING
-                    first: SharedStage = stages[0]
-                    first.system.submit(s, stages, work)
-                    return -1
-                amount(work, f"the work of a run on `{stages[0].name}`")
-                ready.append(s)
-                return -1
-
-            return run_flow
-
-        if stmt.stage.index is None:
-            submit = machine.stages[stmt.stage.base].submit
-            name = machine.stages[stmt.stage.base].name
-
-            def run_one(s: Session) -> int:
-                work = work_of(s)
-                s.pc = after
-                if work > 0.0:
-                    s.status = RUNNING
-                    submit(s, work)
-                    return -1
-                amount(work, f"the work of a run on `{name}`")
-                ready.append(s)
-                return -1
-
-            return run_one
-
-        def run_member(s: Session) -> int:
+        def run_engine(s: Session) -> int:
             work = work_of(s)
             stage = member(s)
             s.pc = after
+            if decoding:
+                client.decodes(s, machine.now)
             if work > 0.0:
+                alloc = None
+                if growing is not None:
+                    alloc = s.alloc_on(growing(s))
                 s.status = RUNNING
-                stage.submit(s, work)
+                stage.enter(s, decoding, work, alloc)
                 return -1
             amount(work, f"the work of a run on `{stage.name}`")
             ready.append(s)
             return -1
 
-        return run_member
+        return run_engine
+
+    def _run_flow(self, stmt: ir.Run, pc: int) -> Instruction:
+        ready, after = self.machine.ready, pc + 1
+        work_of = self._value(stmt.work)
+        members = [self._member("stage", ref) for ref in (stmt.stage, *stmt.also)]
+
+        def run_flow(s: Session) -> int:
+            work = work_of(s)
+            stages = tuple(m(s) for m in members)
+            s.pc = after
+            if work > 0.0:
+                s.status = RUNNING
+                first: SharedStage = stages[0]
+                first.system.submit(s, stages, work)
+                return -1
+            amount(work, f"the work of a run on `{stages[0].name}`")
+            ready.append(s)
+            return -1
+
+        return run_flow
 
 
 def outside(what: str, pool: Pool) -> Fault:

@@ -68,6 +68,10 @@ class Machine:
         self.live = 0
         self.area_live = 0.0
         self.everyone: dict[Session, None] = {}
+        self.blank = [0.0] * len(program.attrs)
+        """The attributes of a new session."""
+
+        self.slot_serial = program.slot_serial
         self.estimates = False
         self.client = Client(self.warmup)
         self.observes: list[Samples] = []
@@ -106,6 +110,7 @@ class Machine:
         horizon = self.program.horizon
         finite = self.program.arrivals is not None
         plain = not (self.pools or self.engines or self.gauges or self.watched)
+        log, drain = gaps.append, self.drain
         self._start()
         self.settle()
         while heap:
@@ -115,7 +120,7 @@ class Machine:
                 heappush(heap, event)
                 break
             gap = time - self.now
-            gaps.append(gap)
+            log(gap)
             self.area_live += self.live * gap
             self.now = time
             handler(arg)
@@ -123,7 +128,7 @@ class Machine:
                 self.settle()
             else:
                 if ready:
-                    self.drain()
+                    drain()
                 if self.touched:
                     self._serve()
             if len(gaps) >= LOG:
@@ -144,10 +149,14 @@ class Machine:
                 stream = self.streams.arrivals()
 
                 limit, uniform, spawn = program.arrivals, stream.uniform, self.spawn
+                heap = self.heap
 
                 def arrive(_: None) -> None:
                     if limit is None or self.arrived + 1 < limit:
-                        self.push(self.now + -log(1.0 - uniform()) / rate, arrive, None)
+                        self.sequence = number = self.sequence + 1
+                        following = self.now + -log(1.0 - uniform()) / rate
+                        event: Event = (following, number, arrive, None)
+                        heappush(heap, event)
                     spawn()
 
                 self.push(0.0, arrive, None)
@@ -357,49 +366,50 @@ class Machine:
 
     def spawn(self, data: ir.SessionData | None = None) -> None:
         """A session arrives: its init block runs now, its statements when its turn comes."""
-        program = self.program
-        attrs = [0.0] * len(program.attrs)
+        code = self.code
+        attrs = self.blank.copy()
         serial = self.arrived
-        attrs[program.slot_serial] = float(serial)
-        session = Session(serial, attrs, self.code.entry, self.streams)
-        self.arrived += 1
+        attrs[self.slot_serial] = float(serial)
+        session = Session(serial, attrs, code.entry, self.streams)
+        self.arrived = serial + 1
         self.live += 1
         self.everyone[session] = None
         if self.trace is not None:
             session.turns = self.trace(serial)
-        if self.code.init is not None:
+        if code.init is not None:
             session.rng = self.streams.workload(serial, 0)
             try:
-                self.code.init(session)
+                code.init(session)
             except Fault as fault:
                 raise self.error(session, fault) from None
         if data is not None:
             for slot, value in data.attrs:
                 attrs[slot] = value
             session.turns = data.turns
-        for given in self.givens:
-            given(session)
+        if self.givens:
+            for given in self.givens:
+                given(session)
         self.ready.append(session)
 
-    def turn_instruction(self, after: int) -> Callable[[Session], int]:
+    def turn_instruction(
+        self, block: Callable[[Session], int] | None, after: int
+    ) -> Callable[[Session], int]:
         """The instruction ``turn``: the next turn's attributes are drawn and it is submitted."""
-        program = self.program
-        slot_turn = program.slot_turn
+        slot_turn, streams, warmup = self.program.slot_turn, self.streams, self.warmup
 
         def turn(s: Session) -> int:
             attrs = s.attrs
-            number_ = attrs[slot_turn] + 1.0
-            attrs[slot_turn] = number_
+            attrs[slot_turn] = number_ = attrs[slot_turn] + 1.0
             s.turn = int(number_)
-            if self.now >= self.warmup:
+            now = self.now
+            if now >= warmup:
                 self.turns += 1
             if s.turns is not None:
                 self.next_turn(s)
-            block = self.code.turn
             if block is not None:
-                s.rng = self.streams.workload(s.serial, s.turn)
+                s.rng = streams.workload(s.serial, s.turn)
                 block(s)
-            s.client = Turn(self.now)
+            s.client = Turn(now)
             return after
 
         return turn

@@ -43,7 +43,7 @@ _MANY = 2048
 """Streams in one tile once there are so many sessions."""
 _MAX_TILES = 256
 """Tiles kept (16 to 128 KB each); the oldest go first and are computed again when asked for."""
-_MAX_BLOCKS = 1024
+_MAX_BLOCKS = 512
 """Blocks that one stream fetches at once when it is read on and on."""
 
 _MAX_PHASES = 10_000_000
@@ -255,8 +255,8 @@ class Streams:
         self.seed = seed
         self._mixed = _mix(np.array([seed], np.uint64))
         self._tiles: dict[tuple[int, int, int, int, int], F64] = {}
-        # The newest tile of one turn, per kind: its turn, its first session, its uniforms. Most
-        # sessions take theirs from it.
+        # A part of the newest tile of one turn, per kind: its turn, its first session, its uniforms
+        # as a list. Most sessions take theirs from it.
         self.newest: list[tuple[int, int, list[float]]] = [(0, 0, [])] * (KIND_LEG + 1)
 
     def arrivals(self) -> Stream:
@@ -307,6 +307,7 @@ class Streams:
             serials = lanes >> min(group, 8)
             tile_key = (kind, group, turn, serial // serials, serials)
         tile = self._tiles.get(tile_key)
+        new = tile is None
         if tile is None:
             first = serial - serial % serials
             begin = turn - turn % turns
@@ -316,8 +317,13 @@ class Streams:
             if len(self._tiles) >= _MAX_TILES:
                 del self._tiles[next(iter(self._tiles))]
             self._tiles[tile_key] = tile
-            if group == 0 and turns == 1:
-                self.newest[kind] = turn, first, tile[:, 0, ::-1].ravel().tolist()
+        if group == 0 and turns == 1:
+            number, start, _ = self.newest[kind]
+            first = serial - serial % _LANES
+            if new or (number == turn and first > start):  # never twice for the same sessions
+                i = first % serials
+                ahead = tile[i : i + _LANES, 0, ::-1].ravel().tolist()
+                self.newest[kind] = turn, first, ahead
         buffer: list[float] = tile[serial % serials, turn % turns, ::-1].tolist()
         return buffer
 
