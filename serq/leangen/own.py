@@ -144,21 +144,42 @@ def _build(
     below = lean.build(package, sorted(wanted), jobs=own.jobs, reporter=reporter)
     if not below.ok:
         return below
-    _link_library(lean.search_path(package)[0], work / "out" / lean.kind, source)
+    resting = _resting_on(package.source, source)
+    _link_library(lean.search_path(package)[0], work / "out" / lean.kind, resting)
     builder = lean.builder(package, work / "out" / lean.kind, own.jobs)
     with reporter.step(f"checking {own.path.name}"):
         return builder.build([source], [f.module for f in generation.files])
 
 
-def _link_library(compiled: Path, out: Path, source: Path) -> None:
-    """Links the library's compiled modules into ``out``, but for those that ``source`` has.
+def _resting_on(library: Path, source: Path) -> set[str]:
+    """The library's modules that ``source`` replaces, and those that import such a module.
+
+    What was proved of the library's statements says nothing of the ones that replace them, and Lean
+    does not notice when a compiled module meets another text than it was compiled with.
+    """
+    resting = {_module(p.relative_to(source)) for p in source.rglob("*.lean")}
+    imports = {
+        _module(p.relative_to(library)): header_imports(p.read_text(encoding="utf-8"))
+        for p in library.rglob("*.lean")
+    }
+    while found := {m for m, names in imports.items() if resting.intersection(names)} - resting:
+        resting |= found
+    return resting
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts)
+
+
+def _link_library(compiled: Path, out: Path, without: set[str]) -> None:
+    """Links the library's compiled modules into ``out``, all but the modules ``without``.
 
     Lean looks for all modules below one name in the first directory that has the name.
     """
     for path in compiled.rglob("*.olean"):
         name = path.relative_to(compiled)
         link = out / name
-        if (source / name).with_suffix(".lean").is_file():
+        if _module(name) in without:
             if link.is_symlink():
                 link.unlink()
         elif not link.exists():
