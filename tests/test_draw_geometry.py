@@ -8,17 +8,11 @@ from pathlib import Path
 
 import pytest
 from draw_geometry import faults
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.strategies import SearchStrategy
+from draw_programs import STRATEGIES, random_programs
 
 from serq.api import load
-from serq.diagnostics import Source
 from serq.draw import VIEWS, Figure, draw
 from serq.draw.figure import Box, Line, Text
-from serq.fuzz.case import RandomProgram
-from serq.fuzz.programs import programs
-from serq.fuzz.stations import station_programs
-from serq.link import compile_text
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROGRAMS = sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.sq"))
@@ -41,32 +35,15 @@ def test_examples(example: str) -> None:
         assert list(faults(unfolded)) == []
 
 
-@pytest.mark.parametrize("strategy", [programs, station_programs])
-def test_random_programs(strategy: Callable[[], SearchStrategy[RandomProgram]]) -> None:
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_random_programs(kind: str) -> None:
     """A hundred random programs of each kind have good geometry in both views."""
-    drawn = 0
-
-    @seed(20)
-    @settings(
-        max_examples=100,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy())
-    def check(case: RandomProgram) -> None:
-        nonlocal drawn
-        linked = compile_text(Source("<program>", case.text), settings=case.settings())
-        drawn += 1
-        source_map = None if drawn % 4 == 0 else linked.source_map
+    for i, (text, linked) in enumerate(random_programs(kind)):
+        source_map = None if i % 4 == 0 else linked.source_map
         for view in VIEWS:
-            unfold = view == "deployment" and drawn % 5 == 0
+            unfold = view == "deployment" and i % 5 == 0
             figure = draw(linked.program, source_map, view=view, unfold=unfold)
-            assert list(faults(figure)) == [], case.text
-
-    check()
-    assert drawn == 100
+            assert list(faults(figure)) == [], text
 
 
 def test_the_check_can_fail() -> None:

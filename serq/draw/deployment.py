@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serq.draw import layers
+from serq.draw import glyphs, layers
 from serq.draw.figure import Box, Figure, Line
 from serq.draw.flow import Edge, Flow
 from serq.draw.fonts import clean, elide, measure, wrap
@@ -19,7 +19,7 @@ MARGIN = 24.0
 TITLE = 40.0
 LABEL_LINE = 13.0
 LABEL_ROOM = 130.0
-BAND = 42.0
+BAND = 40.0
 
 
 def deployment(
@@ -125,8 +125,8 @@ class _Deployment:
         held_at = [at[station] for station in uses.pools[family].stations]
         left = min(placed.columns[box.column][0] for box in held_at) + MARGIN
         right = max(placed.columns[box.column][1] for box in held_at) + MARGIN
-        for box in held_at:  # a stem down to the stations that stand right below
-            if box.y < 1.0:
+        for box in held_at:  # a stem down to the stations that stand first below
+            if box.rank == 0:
                 x = box.x + box.w / 2 + MARGIN
                 stem = ((x, y + BAND), (x, box.y + top))
                 figure.add(Line(stem, "memory-line", arrow="none"))
@@ -134,14 +134,16 @@ class _Deployment:
         part = self.parts.spanning_pool(family)
         chip = f" {times(family.count)}" if family.count > 1 else ""
         chip += f"  {part.number}"
-        room = right - left - 20
-        figure.text(left + 10, y + 17, part.title + chip, "name", room * 0.4)
+        glyphs.draw(figure, part.glyph, left + 9, y + (BAND - glyphs.SIZE) / 2)
+        left += 9 + glyphs.SIZE + 10
+        room = right - left - 10
         name = min(measure(clean(part.title + chip), FONTS["name"]), room * 0.4) + 14
-        facts = [f"{row.label} {row.value}".strip() for row in part.rows]
-        lines = wrap(clean(" · ".join(facts)), FONTS["text"], room - name, 2)
-        whole = clean(" · ".join(facts))
+        whole = clean(" · ".join(f"{row.label} {row.value}".strip() for row in part.rows))
+        lines = wrap(whole, FONTS["text"], room - name, 2)
+        base = y + (17 if len(lines) > 1 else 24)
+        figure.text(left, base, part.title + chip, "name", room * 0.4)
         for i, line in enumerate(lines):
-            figure.text(left + 10 + name, y + 17 + 15 * i, line, "text", room - name, full=whole)
+            figure.text(left + name, base + 15 * i, line, "text", room - name, full=whole)
 
     def _legend(self, figure: Figure) -> None:
         kinds = [k for k in FLOW_WORDS if any(e.kind == k for e in self.flow.edges)]

@@ -32,7 +32,7 @@ class Decision:
 
 @dataclass(eq=False)
 class Node:
-    """``kind`` is client, station, router or junction (none of which is left in the end)."""
+    """``kind`` is client, station, router, join or junction (none of which is left in the end)."""
 
     kind: str
     station: Station | None = None
@@ -142,6 +142,8 @@ class Flow:
                 continue
             if sides[position] is n.Side.WORKLOAD:
                 outs = self._finish(outs)
+                if isinstance(stmt, n.Run):
+                    outs = [Out(self.client, note="tool") for _ in outs]
             outs, position = self._stmt(block, position, outs)
         return outs
 
@@ -205,12 +207,7 @@ class Flow:
                 legs = [Out(o.node, o.arm, o.depth, "leg", o.at, "fork") for o in outs]
                 self._legs += self._block(body, legs)
             case n.Join():
-                for leg in self._legs:
-                    for out in outs:
-                        at = out.node if out.place is self.client else out.place
-                        if leg.node is not at:
-                            self.edges.append(Edge(leg.node, at, "leg", leg.arm, "join"))
-                self._legs = []
+                outs = self._join(outs)
             case n.End():
                 if self.program.sides[block][position] is n.Side.SERVER:
                     for out in outs:
@@ -329,6 +326,22 @@ class Flow:
         self.nodes.append(junction)
         self._arrive(junction, outs)
         self._arrive(junction, self._block(body, [Out(junction, kind=outs[0].kind)]))
+
+    def _join(self, outs: list[Out]) -> list[Out]:
+        """The legs end where the request waits for them: at its station, or at a join."""
+        legs, self._legs = self._legs, []
+        if not legs:
+            return outs
+        if len(outs) == 1 and outs[0].place.kind == "station":
+            for leg in legs:
+                if leg.node is not outs[0].place:
+                    self.edges.append(Edge(leg.node, outs[0].place, "leg", leg.arm, "join"))
+            return outs
+        node = Node("join")
+        self.nodes.append(node)
+        after = self._arrive(node, outs)
+        self._arrive(node, legs, "leg")
+        return after
 
     def _undo(self, edges: int, nodes: int, router: Node) -> None:
         """Take back a router's last row, and the router if that was its only one."""

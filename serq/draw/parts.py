@@ -334,6 +334,9 @@ class Parts:
 
     def router(self, node: Node) -> tuple[Panel, dict[int, Part]]:
         """The decisions made in one place, and the part of each (by its identity)."""
+        if node.kind == "join":
+            waits = Row("", "until every leg has ended")
+            return Panel("join", "", "", [Part("plain", "", "", rows=[waits])]), {}
         title = "routing" if node.gateway is None else node.gateway
         role = "" if node.gateway is None else "gateway"
         several = len(node.tests()) > 1

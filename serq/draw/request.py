@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from serq.draw.figure import Box, Figure, Line, Point, Shape
 from serq.draw.fonts import clean, measure, wrap
 from serq.draw.script import CLIENT, Lane, Script, Step
-from serq.draw.stations import Family, Station, Stations
+from serq.draw.stations import Station, Stations
 from serq.draw.style import FONTS
 from serq.draw.uses import Uses
 from serq.draw.words import Words, times
@@ -27,6 +27,8 @@ INDENT = 14.0
 ROW = 27.0
 LINE = 14.0
 BAR = 12.0
+FOOT = 9.0
+"""From an arm's last line to the end of the arm."""
 LEAST_LANE, MOST_LANE = 62.0, 130.0
 HEADS = 46.0
 """Height of the lanes' headings."""
@@ -50,13 +52,19 @@ class _Group:
     w: float = 0.0
 
 
+_Place = tuple[Lane, float]
+"""Where the request is: a lane, and how far down."""
+
+
 @dataclass
 class _Frame:
     depth: int
     top: float
     kind: str
-    start: tuple[Lane, float] | None
-    ends: list[tuple[Lane, float] | None]
+    start: list[_Place]
+    ends: list[_Place]
+    edges: list[float]  # where the arms of `ends` end
+    otherwise: bool = False
 
 
 class _Request:
@@ -71,7 +79,8 @@ class _Request:
         self.x: dict[Lane, float] = {}
         self.w: dict[Lane, float] = {}
         self.right = self._place_lanes()
-        self.at: tuple[Lane, float] | None = None
+        self.at: list[_Place] = []
+        self.resumed: float | None = None  # below a frame whose ways ended in several lanes
         self.dashed = 0
         self.frames: list[_Frame] = []
         self.open: list[tuple[Lane, float, int]] = []
@@ -107,14 +116,15 @@ class _Request:
         """What the marks mean; the bottom of the last line."""
         figure = self.figure_
         kinds = {step.kind for step in self.script.steps}
-        engines = any(step.mark in ("prefill", "decode") for step in self.script.steps)
+        runs = [step for step in self.script.steps if step.kind == "run"]
+        paints = {self._paint(lane) for step in runs for lane in step.lanes}
         entries = [
             ("wait", "waits in the pool’s queue", "wait" in kinds),
             ("memory", "holds", "admit" in kinds),
             ("kept", "stays cached or leased", any(s.kept or s.leased for s in self.script.steps)),
-            ("compute", "runs on an engine", engines),
-            ("server", "runs", any(s.kind == "run" and not s.mark for s in self.script.steps)),
-            ("transfer", "moves KV", "move" in kinds),
+            ("compute", "runs on an engine", "compute" in paints),
+            ("server", "runs", "server" in paints),
+            ("transfer", "moves KV", "move" in kinds or "transfer" in paints),
         ]
         x = MARGIN + 4
         for paint, text, shown in entries:
@@ -244,7 +254,7 @@ class _Request:
                 if step.kind in ("answer", "end"):
                     self._end_leases(middle)
                 if step.kind == "end":
-                    self.at = None
+                    self.at, self.resumed = [], None
             case "choice":
                 self._go(lanes[0], middle)
                 x = self.x[lanes[0]]
@@ -287,26 +297,29 @@ class _Request:
                     self._end_lease(lanes[0], middle)
                 self._front(self._circle(self.x[lanes[0]], middle, 3.0))
             case "join":
-                if self.at is not None:
-                    lane = self.at[0]
+                if self.at:
+                    lane = self.at[-1][0]
                     self._go(lane, middle)
                     self._front(self._circle(self.x[lane], middle, 5.0, "chip"))
 
     def _boxes(self, step: Step, y: float, height: float) -> None:
         for lane in step.lanes:
             wide = min(self.w[lane] - 10, 66.0)
-            paint = "server"
-            if isinstance(lane, Family):
-                station = self.script.station(lane)
-                if station is not None and lane in station.engines:
-                    paint = "compute"
-                if station is not None and (lane in station.nics or lane in station.latencies):
-                    paint = "transfer"
+            paint = self._paint(lane)
             x = self.x[lane] - wide / 2
             self._front(Box(x, y + 3, wide, height - 6, paint, 3.0, "mark"))
             if step.mark:
                 base = y + height / 2 + 3.7
                 self.inside.text(self.x[lane], base, step.mark, "small", wide - 4, anchor="middle")
+
+    def _paint(self, lane: Lane) -> str:
+        """The look of what runs in a lane."""
+        station = self.script.station(lane)
+        if station is None or isinstance(lane, str):
+            return "server"
+        if lane in self.script.uses.links or lane in (*station.nics, *station.latencies):
+            return "transfer"
+        return "compute" if lane in station.engines else "server"
 
     def _move(self, step: Step, y: float, height: float) -> None:
         """An arrow from pool to pool, a box where it crosses a link."""
@@ -326,7 +339,7 @@ class _Request:
 
     def _open(self, words: Figure, step: Step, y: float) -> float:
         y += 5
-        self.frames.append(_Frame(self.depth, y, step.mark, self.at, []))
+        self.frames.append(_Frame(self.depth, y, step.mark, list(self.at), [], []))
         self.dashed += step.mark == "fork"
         self.depth += 1
         lines = self._write(words, step, y)
@@ -334,31 +347,50 @@ class _Request:
 
     def _else(self, words: Figure, y: float) -> float:
         frame = self.frames[-1]
-        frame.ends.append(self.at)
-        self.at = frame.start
+        frame.edges += [y + FOOT] * len(self.at)
+        frame.ends += self.at
+        frame.otherwise = True
+        self.at = list(frame.start)
         left, right = self._sides(frame)
-        self.layers[0].append(Line(((left, y + 3), (right, y + 3)), "alt", arrow="none"))
+        self.layers[0].append(Line(((left, y + FOOT), (right, y + FOOT)), "alt", arrow="none"))
         x = MARGIN + INDENT * self.depth + 4
-        words.text(x, y + 20, "else", "name", 60)
-        return y + ROW + 2
+        words.text(x, y + FOOT + 17, "else", "name", 60)
+        return y + FOOT + ROW - 1
 
     def _close(self, y: float) -> float:
         frame = self.frames.pop()
-        frame.ends.append(self.at)
+        frame.edges += [y + FOOT] * len(self.at)
+        frame.ends += self.at
         self.depth -= 1
         self.dashed -= frame.kind == "fork"
         left, right = self._sides(frame)
-        height = y + 2 - frame.top
+        height = y + FOOT - frame.top
         paint = "leg-frame" if frame.kind == "fork" else "alt"
         stripe = "choice-ink" if frame.kind in ("if", "unless") else "stripe"
         self.layers[0].append(Box(left, frame.top, right - left, height, paint, 3.0))
         self.layers[0].append(Box(left, frame.top, 4.0, height, stripe, 2.0, "mark"))
         if frame.kind == "fork":
             self.at = frame.start
-        else:  # where the arms end in one lane, the request goes on from there
-            lanes = {end[0] for end in frame.ends if end is not None}
-            self.at = frame.ends[-1] if len(lanes) == 1 else None
-        return y + 8
+        elif frame.kind == "loop":
+            self.at = []
+        else:
+            self._leave(frame, y + FOOT)
+        return y + FOOT + 5
+
+    def _leave(self, frame: _Frame, bottom: float) -> None:
+        """Where the request is after a frame: at one place, or anywhere below it."""
+        ways = [*frame.ends] if frame.otherwise else [*frame.start, *frame.ends]
+        if len({lane for lane, _ in ways}) <= 1:
+            self.at = ways[-1:]
+            return
+        for (lane, y), edge in zip(frame.ends, frame.edges, strict=True):
+            if edge - y > ROW / 2 + 6:
+                tip = ((self.x[lane], y), (self.x[lane], edge - 2))
+                self.layers[2].append(Line(tip, self._kind(), True, "end"))
+        self.at, self.resumed = [], bottom
+
+    def _kind(self) -> str:
+        return "leg" if self.dashed else "request"
 
     def _sides(self, frame: _Frame) -> tuple[float, float]:
         return (
@@ -369,17 +401,18 @@ class _Request:
     # --- marks ----------------------------------------------------------------------------------
 
     def _go(self, lane: Lane, y: float) -> None:
-        """The request's line goes on to a lane."""
-        if self.at is not None:
-            before, start = self.at
+        """The request's line goes on to a lane, from where it is or from below a frame."""
+        if not self.at and self.resumed is not None:
+            line = ((self.x[lane], self.resumed), (self.x[lane], y))
+            self.layers[2].append(Line(line, self._kind(), True, "none"))
+        for before, start in self.at:
             points: list[Point] = [(self.x[before], start)]
             if before != lane:
                 turn = y - ROW / 2 if y - start > ROW * 0.9 else (start + y) / 2
                 points += [(self.x[before], turn), (self.x[lane], turn)]
             points.append((self.x[lane], y))
-            kind = "leg" if self.dashed else "request"
-            self.layers[2].append(Line(tuple(points), kind, True, "none"))
-        self.at = (lane, y)
+            self.layers[2].append(Line(tuple(points), self._kind(), True, "none"))
+        self.at, self.resumed = [(lane, y)], None
 
     def _front(self, item: Box | Shape) -> None:
         self.layers[3].append(item)

@@ -83,6 +83,8 @@ class Script:
                 position = end
             else:
                 position = self._stmt(block, position)
+                if isinstance(stmt, n.Loop | n.End):  # nothing comes after them
+                    return
 
     def _turn(self, block: int, start: int, end: int) -> None:
         if self._told:
@@ -173,7 +175,7 @@ class Script:
             self._add(Step("run", families[0].name, text, "code", lanes))
             return
         delay = all(self.program.stages[f.members[0]].name.endswith(".latency") for f in families)
-        word = "wait" if delay else mode or "run"
+        word = "wait" if delay else mode or f"run {families[0].name}"
         if run.growing is not None:
             text += f", {self._name(self._pool(run.growing))} grows"
         self._add(Step("run", word, text, "code", lanes, mark=mode))
@@ -204,14 +206,19 @@ class Script:
             verb = "reserve" if held.reserve is not None else "take"
             asks.append(f"{verb} {ask} of {self._name(self._pool(held.pool))}")
         self._add(Step("admit", "admitted", ", ".join(asks), "code", lanes))
-        grows = [r.growing for r in self.uses.runs_in(hold.body) if r.growing is not None]
+        own = {held.pool.base for held in hold.pools}
+        grows = [
+            r.growing
+            for r in self.uses.runs_in(hold.body)
+            if r.growing is not None and r.growing.base in own
+        ]
         if any(self.words.preempt(self.program.pools[ref.base]) is not None for ref in grows):
             tail = any(
                 isinstance(p := self.program.pools[ref.base].preempt, n.PreemptBy) and p.tail
                 for ref in grows
             )
             where = "tail" if tail else "head"
-            text = f"back to the {where} of the queue, and again from there"
+            text = f"back to the queue’s {where}, then again"
             self._add(Step("note", "if preempted", text, "text"))
         self._block(hold.body)
         runs = self.uses.runs_in(hold.body)
