@@ -6,7 +6,7 @@ import Serq.Claims.DaiSarathi
 # The papers' programs do not run out of fuel
 
 Claims leave out machines whose fuel ran out. For these families there are none, so the claims speak of
-every machine of every path.
+every machine of every path. (`kong_svf.sq`: `Serq.Papers.KongFuel`.)
 -/
 
 namespace Serq.Papers.NoFuelOut
@@ -23,7 +23,8 @@ theorem renewal {w : Workload} {g : Nat}
 theorem poisson {w : Workload}
     (h : w.init.length ≤ 500 ∧ w.turns = [] ∧ ∃ gs, w.gaps = some gs ∧ gs.length = w.init.length) :
     w.init.length ≤ 33000 ∧ w.turns = [] ∧ ∃ gs, w.gaps = some gs :=
-  ⟨by omega, h.2.1, h.2.2.1, h.2.2.2.1⟩
+  let ⟨gs, hg, _⟩ := h.2.2
+  ⟨by omega, h.2.1, gs, hg⟩
 
 namespace BariRad
 

@@ -98,10 +98,11 @@ theorem weight_le {m : Machine} (h : Inv p A J B m) (l : List Nat)
 
 /-! ## The commands of one session -/
 
-/-- What the commands of session `i` leave: fuel, the other sessions, and `i` itself ready at most with
-fewer runs ahead. -/
+/-- What the commands of session `i` leave: fuel, the pools, the other sessions, and `i` itself ready at
+most with fewer runs ahead. -/
 structure Went (i : Nat) (m m' : Machine) : Prop where
   fuel : m'.outOfFuel = false
+  pools : m'.pools = m.pools
   others : ∀ j, i ≠ j → m'.at_ j = m.at_ j
   ready : m'.ready = m.ready ∨
     (m'.ready = m.ready ++ [i] ∧ runs (m'.at_ i).prog < runs (m.at_ i).prog)
@@ -110,7 +111,7 @@ structure Went (i : Nat) (m m' : Machine) : Prop where
 theorem Went.after {m m' : Machine} {i : Nat} (hi : i < m.sess.size) (f : Sess → Sess)
     (hr : runs (f (m.at_ i)).prog = runs (m.at_ i).prog) (h : Went i (m.modSess i f) m') :
     Went i m m' := by
-  refine ⟨h.fuel, fun j hj => ?_, ?_⟩
+  refine ⟨h.fuel, h.pools, fun j hj => ?_, ?_⟩
   · rw [h.others j hj, at_mod_other hj]
   · have h' := h.ready
     rw [at_mod_self hi, hr] at h'
@@ -157,7 +158,7 @@ theorem exec_fuel (hst : D.stage 0 = .Step) {i : Nat} (fuel : Nat) {m : Machine}
               (m.modSess i fun s => { s with prog := k }).obs })
           (by simpa [Machine.modSess] using hi) ?_ ?_ ?_ h0
         · refine Went.after (m := m) hi (fun s => { s with prog := k }) (by rw [hb]; rfl)
-            ⟨h1.fuel, h1.others, h1.ready⟩
+            ⟨h1.fuel, h1.pools, h1.others, h1.ready⟩
         · show ((m.modSess i fun s => { s with prog := k }).at_ i).stack = []
           rw [at_mod_self hi]; exact hk
         · show Straight ((m.modSess i fun s => { s with prog := k }).at_ i).prog
@@ -169,22 +170,22 @@ theorem exec_fuel (hst : D.stage 0 = .Step) {i : Nat} (fuel : Nat) {m : Machine}
         obtain ⟨rfl, rfl, _⟩ := hp
         simp only [Ref.eval, Expr.eval, Nat.add_zero]
         split
-        · refine ⟨h0, fun j hj => at_mod_other hj _, Or.inr ⟨rfl, ?_⟩⟩
+        · refine ⟨h0, rfl, fun j hj => at_mod_other hj _, Or.inr ⟨rfl, ?_⟩⟩
           show runs ((m.modSess i fun s => { s with prog := k }).at_ i).prog < _
           rw [at_mod_self hi, hb]
           simp [runs]
         · unfold startRun
           simp only [hst]
-          refine ⟨h0, fun j hj => ?_, Or.inl rfl⟩
+          refine ⟨h0, rfl, fun j hj => ?_, Or.inl rfl⟩
           show ((m.modSess i fun s => { s with prog := k }).modSess i
             fun x => { x with status := .engine }).at_ j = _
           rw [at_mod_other hj, at_mod_other hj]
       | End =>
         simp only [endSession, hk, releaseStack]
-        exact ⟨h0, fun j hj => at_mod_other hj _, Or.inl rfl⟩
+        exact ⟨h0, rfl, fun j hj => at_mod_other hj _, Or.inl rfl⟩
       | Done =>
         simp only [hk]
-        exact ⟨h0, fun j hj => at_mod_other hj _, Or.inl rfl⟩
+        exact ⟨h0, rfl, fun j hj => at_mod_other hj _, Or.inl rfl⟩
       | Hold pools reuse body cache k => rw [hb] at hp; exact hp.elim
       | Drop r k => rw [hb] at hp; exact hp.elim
       | Release r k => rw [hb] at hp; exact hp.elim
@@ -192,7 +193,7 @@ theorem exec_fuel (hst : D.stage 0 = .Step) {i : Nat} (fuel : Nat) {m : Machine}
       | Loop body => rw [hb] at hp; exact hp.elim
       | While g body k => rw [hb] at hp; exact hp.elim
       | Choose v n ks k => rw [hb] at hp; exact hp.elim
-    · exact ⟨h0, fun _ _ => rfl, Or.inl rfl⟩
+    · exact ⟨h0, rfl, fun _ _ => rfl, Or.inl rfl⟩
 
 /-! ## An instant -/
 
