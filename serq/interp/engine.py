@@ -260,7 +260,10 @@ class Engine(Stage):
         return total
 
     def budget_left(self) -> float:
-        """In an admission attempt what the iteration has left, else what the next would leave."""
+        """In an admission attempt what the iteration has left, else what the next would leave.
+
+        The plan does not round to the granule, as the reference build's does not.
+        """
         if self.attempt is not None:
             return self.attempt
         left = self.budget(self)
@@ -268,7 +271,7 @@ class Engine(Stage):
         for job in self.jobs:
             if not left > 0.0:
                 break
-            left -= self._tokens(job, left, limit)
+            left -= self._want(job, left, limit)
         return left
 
     # --- residents ---
@@ -313,17 +316,20 @@ class Engine(Stage):
                 return False
         return self._start()
 
-    def _tokens(self, job: EngineJob, left: float, limit: float) -> float:
-        """What the job takes of ``left`` tokens."""
+    def _want(self, job: EngineJob, left: float, limit: float) -> float:
+        """What the job would take of ``left`` tokens if there were no granule."""
         if job.decoding:
             want = job.left if job.left < 1.0 else 1.0
             return want if want < left else left
         want = job.left
         if limit > 0.0 and limit < want:
             want = limit
-        if left < want:
-            want = left
-        if self.granule is not None and want < job.left:
+        return left if left < want else want
+
+    def _tokens(self, job: EngineJob, left: float, limit: float) -> float:
+        """What the job takes of ``left`` tokens."""
+        want = self._want(job, left, limit)
+        if self.granule is not None and not job.decoding and want < job.left:
             want = ieee.floor(ieee.div(want, self.granule)) * self.granule
         return want
 
