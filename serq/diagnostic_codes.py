@@ -302,6 +302,7 @@ CODES |= {
     "lean-offline": "A file must be fetched, and --offline forbids it.",
     "lean-platform": "The registry Lean does not run on this kind of machine.",
     "lean-setting": "The environment variable SERQ_LEAN has a value that means nothing.",
+    "lsp-extra": "`serq lsp` needs pygls, the extra `lsp`.",
     "no-claims": "The program to prove claims nothing.",
     "no-spelling": "An IR has a construct that no text links to.",
     "not-a-checkout": "Generated files can only be written in a checkout.",

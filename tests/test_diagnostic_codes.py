@@ -23,7 +23,9 @@ NOT_SHOWN = frozenset({
     "lean-audit", "lean-corrupt", "lean-download", "lean-exec", "lean-import-cycle",
     "lean-install", "lean-library-missing", "lean-native", "lean-not-installed", "lean-offline",
     "lean-platform", "no-spelling", "not-a-checkout", "oracle-driver", "oracle-files", "oracle-program",
-    "oracle-setup",
+    "oracle-setup", "lsp-extra",
+    # a run of more iterations than a page has the time for
+    "timeline-too-long",
 })  # fmt: skip
 """Codes that the page has no example of."""
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "draw": "serq.cli.draw",
     "target": "serq.cli.target",
     "fmt": "serq.cli.fmt",
+    "lsp": "serq.cli.lsp",
     "lean": "serq.cli.lean",
     "prove": "serq.cli.prove",
     "oracle": "serq.cli.oracle",
