@@ -38,6 +38,8 @@ class Expressions:
     def keys(self, moment: str) -> list[str]:
         """One or two keys of ``evict by``, ``preempt by``, ``queue by``, ``advance running by``."""
         options = list(_KEYS[moment])
+        if not self.w.draws_keys:
+            options = [key for key in options if "~" not in key]
         if moment == "select" and "o" in self.w.sizes and "o" not in self.w.hidden:
             options.append("o")
         return [self.w.pick(options) for _ in range(self.w.whole(1, 2))]

@@ -91,6 +91,7 @@ class Writer:
         self.closed = False
         self.traced = False
         self.marked: list[str] = []
+        self.draws_keys = True  # eviction keys may draw
         self.expr = Expressions(self)
 
     def pick(self, options: Sequence[T]) -> T:

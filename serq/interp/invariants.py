@@ -122,13 +122,17 @@ class Checks:
             last = number
             if not entry.size > 0.0:
                 self._fail(f"{where} has a cache entry of {entry.size!r} units")
-            if entry.live and pool.mine.get(entry.session) is not entry:
-                self._fail(f"{where} has a live entry its session does not know")
+            if pool.mine.get(entry.owner) is not entry:
+                self._fail(f"{where} has an entry its owner does not know")
+            if entry.live and entry.owner is not entry.session:
+                self._fail(f"{where} has a live entry that its session does not own")
         if not _same(cached, pool.cached):
             self._fail(f"{where} has cached {pool.cached!r}, its entries have {cached!r}")
-        for entry in pool.mine.values():
-            if not entry.live or pool.entries.get(entry.number) is not entry:
-                self._fail(f"{where} gives a session an entry that is gone")
+        for owner, entry in pool.mine.items():
+            if entry.owner is not owner or pool.entries.get(entry.number) is not entry:
+                self._fail(f"{where} gives an owner an entry that is gone")
+            if isinstance(owner, Session) and not entry.live:
+                self._fail(f"{where} gives a session a dead entry")
 
     def _queue(self, pool: Pool) -> None:
         where = _name(pool)
