@@ -130,7 +130,8 @@ def _light(look: str) -> str:
             font = FONTS[font_name]
             weight = "600" if font.bold else "400"
             family = FAMILIES[font.family]
-            return f"font: {weight} {font.size:g}px {family}; fill: {INKS[ink][0]}"
+            face = f"font-family: {family}; font-size: {font.size:g}px; font-weight: {weight}"
+            return f"{face}; fill: {INKS[ink][0]}"
         case "h":
             return f"fill: {FLOWS[name].stroke}"
     paint = FLOWS[name] if kind == "f" else PAINTS[name]
