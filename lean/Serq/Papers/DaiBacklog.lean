@@ -1,4 +1,3 @@
-import Serq.Claims.DaiSarathi
 import Serq.Papers.Sums
 import Serq.Thm.TwoRuns
 /-!
@@ -18,9 +17,7 @@ end of the running iteration (the time, when none runs):
 `Conserved` says that no work is lost: what has come is served, in the running batch or still there.
 -/
 
-namespace Serq.Papers.DaiSarathi
-
-open Serq.Claims.DaiSarathi
+namespace Serq.Papers.Dai
 
 /-- The program as one of two runs. -/
 def params : TwoRuns.Params where
@@ -31,8 +28,16 @@ def params : TwoRuns.Params where
   o := 0
   value := .Binary .Sub (.CtxVar .Now) (.Attr 9)
 
-/-- The program is one of two runs. -/
-theorem prog_eq : prog = TwoRuns.prog params := rfl
+/-- The sessions' program. -/
+def prog : Block := TwoRuns.prog params
+
+/-- The engine: at most 128 tokens in a batch, which lasts `1128 + 3547 * ceil(tokens / 128)`. What stands
+here is independent of the generated statements; that the two are the same is checked where the claim is
+proved. -/
+def deployment : Deployment :=
+  { stages := [.Step]
+    budget := 128
+    cost := .Binary .Add (.Num 1128) (.Binary .Mul (.Num 3547) (.Call .Ceil (.CtxVar .Ntok) (.Num 128))) }
 
 /-- What a job can have left. -/
 def Amount (mode : Mode) (n : Nat) : Prop :=
@@ -489,4 +494,4 @@ theorem endIteration_work (h : State m) (hw : Within m) :
         sumTokens m.plan.batch
   omega
 
-end Serq.Papers.DaiSarathi
+end Serq.Papers.Dai

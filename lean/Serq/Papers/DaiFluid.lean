@@ -4,9 +4,7 @@ import Serq.Papers.FuelStays
 # Sarathi-Serve's backlog: the fluid bound
 -/
 
-namespace Serq.Papers.DaiSarathi
-
-open Serq.Claims.DaiSarathi
+namespace Serq.Papers.Dai
 
 variable {m m' : Machine}
 
@@ -482,4 +480,4 @@ theorem good_reach {w : Workload} (ht : w.turns = [])
     · exact ⟨g1, g2⟩
     · next t q e hn => exact (g1.handle g2 hn).after hf
 
-end Serq.Papers.DaiSarathi
+end Serq.Papers.Dai

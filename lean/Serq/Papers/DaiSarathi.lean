@@ -1,3 +1,4 @@
+import Serq.Claims.DaiSarathi
 import Serq.Papers.DaiFluid
 import Serq.Thm.Work
 /-!
@@ -33,6 +34,8 @@ theorem work_conserving : Claims.DaiSarathi.work_conserving := by
 arrivals at a constant gap, at the largest load that can be stable. -/
 theorem bounded : Claims.DaiSarathi.bounded := by
   intro w hw m hm hf hi
-  exact (good_reach hw.2.1 hw.2.2 hm hf).1.claim hi
+  -- the program and the deployment of the claim are those that `Dai` speaks of
+  have hm' : Reach Dai.deployment w Dai.prog m := hm
+  exact (Dai.good_reach hw.2.1 hw.2.2 hm' hf).1.claim hi
 
 end Serq.Papers.DaiSarathi
