@@ -13,7 +13,7 @@ import Serq.Thm.Memory
 import Serq.Thm.TwoRuns
 import Serq.Thm.Fuel
 import Serq.Papers.NoFuelOut
-import Serq.Papers.KongFuel
+import Serq.Papers.KongEnds
 import Serq.Oracle
 import Serq.Reached
 import Serq.Claims

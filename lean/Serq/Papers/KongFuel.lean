@@ -265,7 +265,7 @@ theorem Arriving.exec_fuel {is : List Nat} (h : Arriving q n m) (hr : m.ready = 
   obtain ⟨st, hpool, _, _⟩ := h.pool
   refine ⟨?_, ?_⟩
   · rw [show execFuel = 99996 + 3 + 1 from rfl,
-      exec_turn (m := { m with ready := is }) (99996 + 3) hi.status (hi.prog.trans prog_eq)]
+      exec_turn (m := { m with ready := is }) (99996 + 3) hi.status hi.prog]
     have a1 := at_self (m := { m with ready := is }) hi.lt (fun s => nextTurn deployment
       { s with prog := .Observe 0 (.Attr 10) (.Observe 1 volE wait) })
     have p1 : nextTurn deployment { m.at_ i with prog := .Observe 0 (.Attr 10) (.Observe 1 volE wait) } =
@@ -389,8 +389,9 @@ theorem start_fuel {w : Workload} (hw : family_queueing_bound w) :
   · exact ha.settle_effort 99999 _ c1 (by omega) (by unfold instantFuel; omega)
 
 /-- On no path of the family does the fuel run out: the claim speaks of every machine of every path. -/
-theorem noFuelOut : NoFuelOut deployment prog family_queueing_bound := by
+theorem noFuelOut : NoFuelOut Claims.KongSvf.deployment Claims.KongSvf.prog family_queueing_bound := by
   intro w hw m hm
+  replace hm := of_claims hm
   suffices h : m.outOfFuel = false ∧ m.sess.size = w.init.length from h.1
   induction hm with
   | start => exact start_fuel hw

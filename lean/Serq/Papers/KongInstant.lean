@@ -5,7 +5,7 @@ import Serq.Papers.KongMoves
 
 namespace Serq.Papers.KongSvf
 
-open Serq.Claims.KongSvf KongMath
+open KongMath
 
 variable {q : Requests} {m m' : Machine} {i : Nat}
 
@@ -64,7 +64,7 @@ theorem Struct.exec_body {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i ::
     rw [hMr, hMj, hr, e1]
     simp only [sumBy]
     omega
-  refine ⟨⟨by rw [c.size]; exact h.small, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_⟩, ?_, ?_, ?_, ?_⟩
+  refine ⟨⟨by rw [c.size]; exact h.small, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_⟩, ?_, ?_, ?_, ?_, ?_, ?_⟩
   · rw [hMp, htaken]; exact h.pool
   · rw [hMr]
     intro k hk
@@ -100,6 +100,19 @@ theorem Struct.exec_body {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i ::
   · simp [burden, hMq, hwork]
   · simp [total, values, hMo]
   · simp [values, hMo]
+  · simp [owed, hMq, hwork]
+  · intro x hx
+    refine hx.change c (fun k hk hne => ?_) (fun k hk _ => ?_) (fun j hj => ?_) (fun _ _ h => h) ?_
+    · rw [hr] at hk
+      rw [hMr]
+      rcases List.mem_cons.mp hk with h' | h'
+      · exact absurd h' hne
+      · exact h'
+    · rw [hMq]; exact hk
+    · rw [hMj]; exact ⟨j, hperm.mem_iff.mpr (List.mem_cons_of_mem _ hj), rfl⟩
+    · refine Or.inr (Or.inr (Or.inr (Or.inl ?_)))
+      rw [hMj]
+      exact ⟨_, hperm.mem_iff.mpr List.mem_cons_self, rfl⟩
 
 /-- A run has ended: the peak is given back, others are admitted, the response is noted. -/
 theorem Struct.exec_done {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i :: is)
@@ -146,6 +159,10 @@ theorem Struct.exec_done {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i ::
     unfold burden
     rw [hw0]
     rfl
+  have ho0 : owed q { m with ready := is } = owed q m := by
+    unfold owed
+    rw [hw0]
+    rfl
   have h0 : Struct q (q.peak i) { m with ready := is } := by
     refine ⟨h.small, ⟨st, hpool, hent, by rw [hused, ht0]; omega, hcap⟩, ?_, ?_, ?_,
       (List.nodup_cons.mp hnd).2, h.queueOnce, h.jobsOnce, h.dues, h.arrival⟩
@@ -166,8 +183,10 @@ theorem Struct.exec_done {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i ::
   have hRp : R.pools = [{ st with
       used := st.used - q.peak i, holders := removeOne i st.holders }] := by rw [← hR]; rfl
   have hRo : R.obs = m.obs := by rw [← hR]; rfl
+  have hRr : R.ready = is := by rw [← hR]; rfl
+  have hRj : R.jobs = m.jobs := by rw [← hR]; rfl
   have hRq : que R = que m := by simp [que, pool_of hRp, pool_of hpool]
-  obtain ⟨r1, r2, r3⟩ := h0.elsewhere (e' := 0) cR hir hiq hij (by rw [← hR]; rfl)
+  obtain ⟨r1, r2, r3, r4⟩ := h0.elsewhere (e' := 0) cR hir hiq hij (by rw [← hR]; rfl)
     (by rw [← hR]; rfl) hRq ⟨_, hRp, hent, by simp only; omega, by simp only; omega⟩
   -- others are admitted
   obtain ⟨a1, a2, a3, _⟩ := r1.admitHeads ((R.pool 0).queue.length + 1)
@@ -215,10 +234,10 @@ theorem Struct.exec_done {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i ::
     have h1 := (t1.jobs j hj).1.status
     rw [h', sA] at h1
     simp at h1
-  obtain ⟨f1, f2, f3⟩ := t1.elsewhere (e' := 0) (cO.trans cE) nr nq nj (by rw [← hE, ← hO]; rfl)
+  obtain ⟨f1, f2, f3, f4⟩ := t1.elsewhere (e' := 0) (cO.trans cE) nr nq nj (by rw [← hE, ← hO]; rfl)
     (by rw [← hE, ← hO]; rfl) (by simp [que, Machine.pool, hEp]) (by rw [hEp]; exact t1.pool)
   have g := a2.trans t2
-  refine ⟨f1, ?_, ?_, ?_, ?_⟩
+  refine ⟨f1, ?_, ?_, ?_, ?_, ?_, ?_⟩
   · have e1 : total E 2 = m.now + total A 2 := by simp [total, values, hEo, valuesOf, sumOf]
     have e2 := g.soon
     have e3 : total R 2 = total m 2 := by simp [total, values, hRo]
@@ -237,6 +256,30 @@ theorem Struct.exec_done {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i ::
     have e2 := g.volumes
     rw [e1, e2]
     simp [values, hRo]
+  · rw [f4, g.owed, r4, ho0]
+  · intro x hx
+    have cm : Changed m R i := ⟨cR.size, cR.other, cR.clock, cR.dues⟩
+    have hR1 : Home (fun k => x k ∨ k = i) R := by
+      refine hx.change cm (fun k hk hne => ?_) (fun k hk _ => ?_) (fun j hj => ?_)
+        (fun _ _ h => Or.inl h) (Or.inr (Or.inr (Or.inr (Or.inr (Or.inr rfl)))))
+      · rw [hr] at hk
+        rw [hRr]
+        rcases List.mem_cons.mp hk with h' | h'
+        · exact absurd h' hne
+        · exact h'
+      · rw [hRq]; exact hk
+      · rw [hRj]; exact ⟨j, hj, rfl⟩
+    refine (g.home _ hR1).change (cO.trans cE) (fun k hk _ => ?_) (fun k hk _ => ?_) (fun j hj => ?_)
+      (fun k hne h => ?_) (Or.inl ?_)
+    · rw [← hE, ← hO]; exact hk
+    · have : que E = que A := by simp [que, Machine.pool, hEp]
+      rw [this]; exact hk
+    · rw [← hE, ← hO]; exact ⟨j, hj, rfl⟩
+    · rcases h with h | h
+      · exact h
+      · exact absurd h hne
+    · rw [← hE]
+      rw [at_self (by rw [cO.size]; exact hlt)]
 
 /-- A ready session's commands. -/
 theorem Struct.exec {is : List Nat} (h : Struct q 0 m) (hr : m.ready = i :: is) :

@@ -1,4 +1,5 @@
 import Serq.Papers.KongState
+import Serq.Papers.Sums
 import Serq.Thm.ServeBatch
 /-!
 # Smallest Volume First: the potential
@@ -6,66 +7,7 @@ import Serq.Thm.ServeBatch
 
 namespace Serq.Papers.KongSvf
 
-open Serq.Claims.KongSvf KongMath
-
-/-! ## Sums over lists -/
-
-/-- The sum of `f` over a list. -/
-def sumBy {α : Type} (f : α → Nat) : List α → Nat
-  | [] => 0
-  | a :: l => f a + sumBy f l
-
-/-- The sum over two lists together is the sum of the sums. -/
-theorem sumBy_append {α : Type} (f : α → Nat) (a b : List α) :
-    sumBy f (a ++ b) = sumBy f a + sumBy f b := by
-  induction a with
-  | nil => simp [sumBy]
-  | cons x a ih => simp only [List.cons_append, sumBy, ih]; omega
-
-/-- Terms that are the same give the same sum. -/
-theorem sumBy_congr {α : Type} {f g : α → Nat} {l : List α} (h : ∀ a ∈ l, f a = g a) :
-    sumBy f l = sumBy g l := by
-  induction l with
-  | nil => rfl
-  | cons x l ih => simp only [sumBy, h x (by simp), ih fun a ha => h a (by simp [ha])]
-
-/-- A sum does not depend on the order. -/
-theorem sumBy_perm {α : Type} (f : α → Nat) {a b : List α} (h : a.Perm b) :
-    sumBy f a = sumBy f b := by
-  induction h with
-  | nil => rfl
-  | cons x _ ih => simp [sumBy, ih]
-  | swap x y l => simp only [sumBy]; omega
-  | trans _ _ ih1 ih2 => rw [ih1, ih2]
-
-/-- A list is what is taken out of it and the others. -/
-theorem perm_removeOne {i : Nat} {l : List Nat} (h : i ∈ l) : l.Perm (i :: removeOne i l) := by
-  induction l with
-  | nil => simp at h
-  | cons j l ih =>
-    unfold removeOne
-    split
-    · next hj => rw [hj]
-    · next hj =>
-      have hi : i ∈ l := by
-        rcases List.mem_cons.mp h with h | h
-        · exact absurd h.symm hj
-        · exact h
-      exact ((ih hi).cons j).trans (.swap i j _)
-
-/-- A job inserted among others is one more. -/
-theorem perm_insertJob (j : Job) (l : List Job) : (insertJob j l).Perm (j :: l) := by
-  induction l with
-  | nil => exact .refl _
-  | cons x l ih =>
-    unfold insertJob
-    split
-    · exact (ih.cons x).trans (.swap j x l)
-    · exact .refl _
-
-/-- A permutation has no element twice when the other has none. -/
-theorem nodup_perm {α : Type} {a b : List α} (h : a.Perm b) (hb : b.Nodup) : a.Nodup :=
-  (h.symm.pairwise_iff (fun h' => h'.symm)).mp hb
+open KongMath
 
 /-! ## What is summed -/
 
@@ -96,6 +38,10 @@ each other. -/
 def burden (q : Requests) (m : Machine) : Nat :=
   (que m).length * work q m + 2 * ahead ((que m).map q.vol)
 
+/-- All the steps that are still to be served, weighed with the peaks. -/
+def owed (q : Requests) (m : Machine) : Nat :=
+  work q m + sumBy (fun i => q.peak i * q.o i) (que m)
+
 /-- The state of a path after everybody has come; `e` is what a session in hand still holds. -/
 structure Struct (q : Requests) (e : Nat) (m : Machine) : Prop where
   small : ∀ i, i < m.sess.size → q.peak i ≤ 2500 ∧ 1 ≤ q.o i
@@ -109,21 +55,48 @@ structure Struct (q : Requests) (e : Nat) (m : Machine) : Prop where
   dues : m.dues = []
   arrival : m.clock.arrival = none
 
+/-- Every session has ended, stands in a list or is one of `x`. -/
+def Home (x : Nat → Prop) (m : Machine) : Prop :=
+  ∀ k, k < m.sess.size → (m.at_ k).status = .ended ∨ k ∈ m.ready ∨ k ∈ que m ∨
+    (∃ j ∈ m.jobs, j.owner = k) ∨ x k
+
+/-- When one session changes and the others stay in their lists, everybody is at home if that session
+is. -/
+theorem Home.change {m m' : Machine} {x y : Nat → Prop} {i : Nat} (h : Home x m) (c : Changed m m' i)
+    (hr : ∀ k ∈ m.ready, k ≠ i → k ∈ m'.ready) (hq : ∀ k ∈ que m, k ≠ i → k ∈ que m')
+    (hj : ∀ j ∈ m.jobs, ∃ j' ∈ m'.jobs, j'.owner = j.owner) (hx : ∀ k, k ≠ i → x k → y k)
+    (hi : (m'.at_ i).status = .ended ∨ i ∈ m'.ready ∨ i ∈ que m' ∨ (∃ j ∈ m'.jobs, j.owner = i) ∨ y i) :
+    Home y m' := by
+  intro k hk
+  by_cases hki : k = i
+  · rw [hki]; exact hi
+  · rw [c.other k hki]
+    rw [c.size] at hk
+    rcases h k hk with g | g | g | ⟨j, g, go⟩ | g
+    · exact Or.inl g
+    · exact Or.inr (Or.inl (hr k g hki))
+    · exact Or.inr (Or.inr (Or.inl (hq k g hki)))
+    · obtain ⟨j', g', go'⟩ := hj j g
+      exact Or.inr (Or.inr (Or.inr (Or.inl ⟨j', g', go'.trans go⟩)))
+    · exact Or.inr (Or.inr (Or.inr (Or.inr (hx k hki g))))
+
 /-- What an instant does to the sums. -/
 structure Moves (q : Requests) (m m' : Machine) : Prop where
   soon : total m' 2 + due q m' = total m 2 + due q m
   burden : burden q m' ≤ burden q m
   outputs : total m' 0 = total m 0
   volumes : values m' 1 = values m 1
+  owed : owed q m' = owed q m
+  home : ∀ x, Home x m → Home x m'
 
 /-- Doing nothing moves nothing. -/
-theorem Moves.refl (q : Requests) (m : Machine) : Moves q m m := ⟨rfl, Nat.le_refl _, rfl, rfl⟩
+theorem Moves.refl (q : Requests) (m : Machine) : Moves q m m := ⟨rfl, Nat.le_refl _, rfl, rfl, rfl, fun _ h => h⟩
 
 /-- Two moves are one. -/
 theorem Moves.trans {q : Requests} {a b c : Machine} (h : Moves q a b) (h' : Moves q b c) :
     Moves q a c :=
   ⟨h'.soon.trans h.soon, Nat.le_trans h'.burden h.burden, h'.outputs.trans h.outputs,
-    h'.volumes.trans h.volumes⟩
+    h'.volumes.trans h.volumes, h'.owed.trans h.owed, fun x hx => h'.home x (h.home x hx)⟩
 
 variable {q : Requests} {e : Nat} {m m' : Machine} {i k : Nat}
 
@@ -159,7 +132,7 @@ theorem Struct.of_eq (h : Struct q e m) (hs : m'.sess = m.sess) (hp : m'.pools =
   have ht : taken q m' = taken q m := by simp [taken, hr, hj]
   refine ⟨⟨by rw [hz]; exact h.small, ?_, ?_, ?_, ?_, by rw [hr]; exact h.readyOnce,
     by rw [hq]; exact h.queueOnce, by rw [hj]; exact h.jobsOnce, by rw [hd]; exact h.dues,
-    by rw [hc]; exact h.arrival⟩, ?_, ?_, ?_, ?_⟩
+    by rw [hc]; exact h.arrival⟩, ?_, ?_, ?_, ?_, ?_, ?_⟩
   · rw [hp, ht]; exact h.pool
   · rw [hr]; exact fun k hk => (h.ready k hk).keep (ha k) hz
   · rw [hq]; exact fun k hk => (h.queue k hk).keep (ha k) hz
@@ -168,13 +141,17 @@ theorem Struct.of_eq (h : Struct q e m) (hs : m'.sess = m.sess) (hp : m'.pools =
   · simp [burden, hq, hw]
   · simp [total, values, ho]
   · simp [values, ho]
+  · simp [owed, hq, hw]
+  · intro x hx k hk
+    rw [ha, hr, hq, hj]
+    exact hx k (by rw [← hz]; exact hk)
 
 /-- A session that stands in no list is changed: the lists' members stand as before. -/
 theorem Struct.elsewhere (h : Struct q e m) (c : Changed m m' i) (hn : i ∉ m.ready) (hq : i ∉ que m)
     (hnj : ∀ j ∈ m.jobs, j.owner ≠ i) (hr : m'.ready = m.ready) (hj : m'.jobs = m.jobs)
     (hqq : que m' = que m) {e' : Nat}
     (hp : ∃ st, m'.pools = [st] ∧ st.entries = [] ∧ st.used = e' + taken q m ∧ st.used ≤ 20000) :
-    Struct q e' m' ∧ due q m' = due q m ∧ burden q m' = burden q m := by
+    Struct q e' m' ∧ due q m' = due q m ∧ burden q m' = burden q m ∧ owed q m' = owed q m := by
   have hne : ∀ {l : List Nat} {k : Nat}, i ∉ l → k ∈ l → k ≠ i := fun h1 h2 h3 => h1 (h3 ▸ h2)
   have hl : ∀ k ∈ m.ready, left q m' k = left q m k := fun k hk => by
     simp [left, c.other k (hne hn hk)]
@@ -184,7 +161,7 @@ theorem Struct.elsewhere (h : Struct q e m) (c : Changed m m' i) (hn : i ∉ m.r
   have ht : taken q m' = taken q m := by simp [taken, hr, hj]
   refine ⟨⟨by rw [c.size]; exact h.small, by rw [ht]; exact hp, ?_, ?_, ?_,
     by rw [hr]; exact h.readyOnce, by rw [hqq]; exact h.queueOnce, by rw [hj]; exact h.jobsOnce,
-    by rw [c.dues]; exact h.dues, by rw [c.clock]; exact h.arrival⟩, ?_, ?_⟩
+    by rw [c.dues]; exact h.dues, by rw [c.clock]; exact h.arrival⟩, ?_, ?_, ?_⟩
   · rw [hr]; exact fun k hk => (h.ready k hk).keep (c.other k (hne hn hk)) c.size
   · rw [hqq]; exact fun k hk => (h.queue k hk).keep (c.other k (hne hq hk)) c.size
   · rw [hj]; exact fun j hj => ⟨(h.jobs j hj).1.keep (c.other _ (hnj j hj)) c.size, (h.jobs j hj).2⟩
@@ -193,6 +170,7 @@ theorem Struct.elsewhere (h : Struct q e m) (c : Changed m m' i) (hn : i ∉ m.r
       (g := fun i => m.now + left q m i) fun k hk => by simp [hl k hk, Machine.now, c.clock]]
     simp [Machine.now, c.clock]
   · simp [burden, hqq, hw]
+  · simp [owed, hqq, hw]
 
 /-! ## Admission -/
 
@@ -350,7 +328,7 @@ theorem Struct.admit (h : Struct q e m) (hi : i ∈ que m) (hleast : ∀ k ∈ q
     · rw [c.dues]; exact h.dues
     · rw [c.clock]; exact h.arrival
   have hmove : Moves q m M := by
-    refine ⟨?_, ?_, by simp [total, values, hMo], by simp [values, hMo]⟩
+    refine ⟨?_, ?_, by simp [total, values, hMo], by simp [values, hMo], ?_, ?_⟩
     · have e1 : sumBy (fun k => M.now + left q M k) m.ready =
           sumBy (fun k => m.now + left q m k) m.ready :=
         sumBy_congr fun k hk => by rw [hl k hk, hnow]
@@ -374,6 +352,20 @@ theorem Struct.admit (h : Struct q e m) (hi : i ∈ que m) (hleast : ∀ k ∈ q
       unfold burden
       rw [hwork, e1, hperm.length_eq, List.length_cons, List.length_map]
       exact admission_move e2
+    · have e1 := sumBy_perm (fun k => q.peak k * q.o k) hperm
+      simp only [sumBy] at e1
+      unfold owed
+      rw [hwork]
+      omega
+    · intro x hx
+      refine hx.change c (fun k hk _ => ?_) (fun k hk hne => ?_) (fun j hj => ?_) (fun _ _ h => h) ?_
+      · rw [hMr]; exact List.mem_append_left _ hk
+      · rcases List.mem_cons.mp (hperm.mem_iff.mp hk) with h' | h'
+        · exact absurd h' hne
+        · exact h'
+      · rw [hMj]; exact ⟨j, hj, rfl⟩
+      · refine Or.inr (Or.inl ?_)
+        rw [hMr]; simp
   obtain ⟨s1, s2⟩ := hS.of_eq (m' := tally M f) rfl rfl rfl rfl rfl rfl rfl
   refine ⟨s1, hmove.trans s2, ?_, ?_⟩
   · intro k hk

@@ -1,3 +1,4 @@
+import Serq.Papers.FuelStays
 import Serq.Papers.KongInstant
 import Serq.Thm.TwoRuns
 /-!
@@ -6,7 +7,7 @@ import Serq.Thm.TwoRuns
 
 namespace Serq.Papers.KongSvf
 
-open Serq.Claims.KongSvf KongMath
+open KongMath
 
 variable {q : Requests} {m m' : Machine} {i n : Nat}
 
@@ -46,17 +47,6 @@ theorem fill_eq {cap : Nat} (js : List Job) : ∀ left, js.length ≤ left →
     congr 1
     simp only [plainEntry, h1]
     rfl
-
-/-- A list is no longer than a sum of positive terms over it. -/
-theorem length_le_sumBy {α : Type} {f : α → Nat} {l : List α} (h : ∀ a ∈ l, 1 ≤ f a) :
-    l.length ≤ sumBy f l := by
-  induction l with
-  | nil => simp
-  | cons a l ih =>
-    have h1 := h a (by simp)
-    have h2 := ih fun x hx => h x (by simp [hx])
-    simp only [List.length_cons, sumBy]
-    omega
 
 /-- After an instant has settled the engine serves everybody who has been admitted, or nobody is
 left. -/
@@ -221,6 +211,25 @@ theorem mem_stepped {js : List Job} {y : Job} (h : y ∈ stepped js) :
       · obtain ⟨j, hj, h'⟩ := ih h
         exact ⟨j, by simp [hj], h'⟩
 
+/-- A job whose session has not one step left goes on. -/
+theorem lastStep_or_stepped {js : List Job} {j : Job} (hj : j ∈ js) (h : j.owner ∉ lastStep js) :
+    ∃ y ∈ stepped js, y.owner = j.owner := by
+  induction js with
+  | nil => simp at hj
+  | cons x js ih =>
+    unfold lastStep at h
+    unfold stepped
+    by_cases hx : x.left = 1
+    · simp only [hx, if_true, List.mem_cons, not_or] at h ⊢
+      rcases List.mem_cons.mp hj with rfl | hj
+      · exact absurd rfl h.1
+      · exact ih hj h.2
+    · simp only [hx, if_false] at h ⊢
+      rcases List.mem_cons.mp hj with rfl | hj
+      · exact ⟨_, List.mem_cons_self, rfl⟩
+      · obtain ⟨y, hy, hyo⟩ := ih hj h
+        exact ⟨y, List.mem_cons_of_mem _ hy, hyo⟩
+
 /-- Who has one step left, in the order of the jobs. -/
 theorem lastStep_sublist (js : List Job) : (lastStep js).Sublist (js.map (·.owner)) := by
   induction js with
@@ -286,7 +295,8 @@ theorem Struct.endIteration {t : Nat} (h : Struct q 0 m) (hr : m.ready = [])
     {M : Machine} (hM : M = handle deployment t .iterEnd m) :
     Struct q 0 M ∧ M.clock.iterEnd = none ∧ total M 2 + due q M = total m 2 + due q m + (que m).length ∧
       17501 * (que m).length + burden q M ≤ burden q m ∧ total M 0 = total m 0 ∧
-      values M 1 = values m 1 := by
+      values M 1 = values m 1 ∧ owed q M + sumBy (fun j => q.peak j.owner) m.jobs = owed q m ∧
+      ∀ x, Home x m → Home x M := by
   have hjobs := unfinished_eq (batch := m.jobs.map entryOf) m.jobs
     fun j hj => ⟨tokensOf_one h.jobsOnce hj, (h.jobs j hj).2.2.2⟩
   have heq : M = { m with
@@ -333,7 +343,7 @@ theorem Struct.endIteration {t : Nat} (h : Struct q 0 m) (hr : m.ready = [])
     simp [sumBy]
   obtain ⟨st, hpool, hent, hused, hcap⟩ := h.pool
   refine ⟨⟨by rw [hMs]; exact h.small, ⟨st, by rw [hMp]; exact hpool, hent, by rw [htaken]; exact hused,
-    hcap⟩, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_⟩, by rw [heq], ?_, ?_, ?_, ?_⟩
+    hcap⟩, ?_, ?_, ?_, ?_, ?_, ?_, ?_, ?_⟩, by rw [heq], ?_, ?_, ?_, ?_, ?_, ?_⟩
   · intro k hk
     rw [hMr] at hk
     have ha := hwoken k hk
@@ -390,6 +400,24 @@ theorem Struct.endIteration {t : Nat} (h : Struct q 0 m) (hr : m.ready = [])
     omega
   · simp [total, values, hMo]
   · simp [values, hMo]
+  · unfold owed
+    rw [hMq]
+    omega
+  · intro x hx k hk
+    rw [hMs] at hk
+    rw [hMr, hMq, hMj]
+    by_cases hlast : k ∈ lastStep m.jobs
+    · exact Or.inr (Or.inl hlast)
+    · rw [hother k hlast]
+      rcases hx k hk with g | g | g | ⟨j, g, go⟩ | g
+      · exact Or.inl g
+      · rw [hr] at g; simp at g
+      · exact Or.inr (Or.inr (Or.inl g))
+      · refine Or.inr (Or.inr (Or.inr (Or.inl ?_)))
+        rw [← go] at hlast
+        obtain ⟨y, hy, hyo⟩ := lastStep_or_stepped g hlast
+        exact ⟨y, hy, hyo.trans go⟩
+      · exact Or.inr (Or.inr (Or.inr (Or.inr g)))
 
 /-! ## The path -/
 
@@ -416,36 +444,16 @@ structure Between (q : Requests) (n : Nat) (m : Machine) : Prop where
   struct : Struct q 0 m
   potential : Potential q n m
   settled : Settled m
+  home : Home (fun _ => False) m
   engine : (∃ k, m.clock.iterEnd = some (m.now + 1, k) ∧ m.plan.batch = m.jobs.map entryOf) ∨
     (m.clock.iterEnd = none ∧ m.jobs = [])
 
-/-- That fuel ran out while an instant settled stands after it. -/
-theorem fuel_afterSettle (D : Deployment)
-    (h : (settle D instantFuel m).outOfFuel = true) : (afterEvent D m).outOfFuel = true := by
-  unfold afterEvent
-  simp only
-  split
-  · exact h
-  · split
-    · exact h
-    · have h2 := (buildBatch_keeps D (chunkCap D (settle D instantFuel m))
-        (settle D instantFuel m)).1.fuel h
-      rcases startIteration_cases D (settle D instantFuel m) with hs | ⟨hs, _, _⟩ | hs <;> rw [hs]
-      · exact h
-      · exact h2
-      · exact h2
-
-/-- Nothing takes back that fuel ran out. -/
-theorem fuel_afterEvent (D : Deployment) (h : m.outOfFuel = true) :
-    (afterEvent D m).outOfFuel = true :=
-  fuel_afterSettle D ((same_settle D instantFuel m).fuel h)
-
 /-- A settled machine without a running iteration starts one, if anybody is left. -/
 theorem between_of (h : Struct q 0 m) (hp : Potential q n m) (hs : Settled m)
-    (hi : m.clock.iterEnd = none) : Between q n (startIteration deployment m) := by
+    (hh : Home (fun _ => False) m) (hi : m.clock.iterEnd = none) : Between q n (startIteration deployment m) := by
   rcases start_cases h hi with ⟨h1, h2⟩ | ⟨pl, ne, last, it, se, h1, h2⟩
   · rw [h2]
-    exact ⟨h, hp, hs, Or.inr ⟨hi, h1⟩⟩
+    exact ⟨h, hp, hs, hh, Or.inr ⟨hi, h1⟩⟩
   · rw [h1]
     have hs' : Struct q 0 { m with
         plan := pl
@@ -456,7 +464,7 @@ theorem between_of (h : Struct q 0 m) (hp : Potential q n m) (hs : Settled m)
       · exact fun k hk => (h.ready k hk).keep rfl rfl
       · exact fun k hk => (h.queue k hk).keep rfl rfl
       · exact fun j hj => ⟨(h.jobs j hj).1.keep rfl rfl, (h.jobs j hj).2⟩
-    exact ⟨hs', ⟨hp.outputs, hp.bound, hp.everyOutput, hp.everyVolume⟩, ⟨hs.ready, hs.blocked⟩, Or.inl ⟨_, rfl, h2⟩⟩
+    exact ⟨hs', ⟨hp.outputs, hp.bound, hp.everyOutput, hp.everyVolume⟩, ⟨hs.ready, hs.blocked⟩, hh, Or.inl ⟨_, rfl, h2⟩⟩
 
 /-- Nothing but the end of an iteration is ever pending. -/
 theorem nothing_pending (h : Struct q 0 m) (hi : m.clock.iterEnd = none) : nextEvent m = none := by
@@ -465,7 +473,7 @@ theorem nothing_pending (h : Struct q 0 m) (hi : m.clock.iterEnd = none) : nextE
 /-- After an event. -/
 theorem between_after {x s : Machine} (hx : s = settle deployment instantFuel x)
     (h : Struct q 0 s) (hp : Potential q n s) (hs : s.outOfFuel = false → Settled s)
-    (hi : x.clock.iterEnd = none) (hf : (afterEvent deployment x).outOfFuel = false) :
+    (hh : Home (fun _ => False) s) (hi : x.clock.iterEnd = none) (hf : (afterEvent deployment x).outOfFuel = false) :
     Between q n (afterEvent deployment x) := by
   have hc : s.clock = x.clock := by rw [hx]; exact (same_settle deployment instantFuel x).clock
   have hi' : s.clock.iterEnd = none := by rw [hc]; exact hi
@@ -473,13 +481,9 @@ theorem between_after {x s : Machine} (hx : s = settle deployment instantFuel x)
     unfold afterEvent
     simp only [← hx, hi', pendingNow, nothing_pending h hi', Bool.false_eq_true, if_false]
   rw [heq] at hf ⊢
-  refine between_of h hp (hs ?_) hi'
-  cases hb : s.outOfFuel with
-  | false => rfl
-  | true =>
-    have h1 := fuel_afterSettle deployment (m := x) (by rw [← hx]; exact hb)
-    rw [heq, hf] at h1
-    exact absurd h1 (by simp)
+  refine between_of h hp (hs ?_) hh hi'
+  rw [hx]
+  exact settle_of_after (by rw [heq]; exact hf)
 
 /-- One event. -/
 theorem Between.step (h : Between q n m) (hf : (step deployment m).outOfFuel = false) :
@@ -491,7 +495,7 @@ theorem Between.step (h : Between q n m) (hf : (step deployment m).outOfFuel = f
         earlier]
     simp only [hn] at hf ⊢
     generalize hM : handle deployment (m.now + 1) .iterEnd m = M at hf ⊢
-    obtain ⟨e1, e2, e3, e4, e5, e6⟩ := h.struct.endIteration h.settled.ready hb rfl h.settled.blocked
+    obtain ⟨e1, e2, e3, e4, e5, e6, e7, e8⟩ := h.struct.endIteration h.settled.ready hb rfl h.settled.blocked
       hM.symm
     have hp : Potential q n M := by
       have p1 := h.potential.outputs
@@ -499,7 +503,7 @@ theorem Between.step (h : Between q n m) (hf : (step deployment m).outOfFuel = f
       exact ⟨by rw [e5, e3]; omega, by rw [e5, e6, e3]; omega, e5.trans h.potential.everyOutput,
         by rw [e6]; exact h.potential.everyVolume⟩
     obtain ⟨s1, s2, s3⟩ := e1.settle instantFuel M
-    exact between_after rfl s1 (hp.moves s2) s3 e2 hf
+    exact between_after rfl s1 (hp.moves s2) s3 (s2.home _ (e8 _ h.home)) e2 hf
   · simp only [nothing_pending h.struct hi] at hf ⊢
     exact h
 

@@ -1,4 +1,3 @@
-import Serq.Claims.KongSvf
 import Serq.Papers.KongMath
 import Serq.Thm.Fill
 /-!
@@ -7,7 +6,7 @@ import Serq.Thm.Fill
 
 namespace Serq.Papers.KongSvf
 
-open Serq.Claims.KongSvf KongMath
+open KongMath
 
 /-! ## The program in pieces -/
 
@@ -29,8 +28,13 @@ def takes : List HoldPool :=
 /-- From the hold on. -/
 def wait : Block := .Hold takes none body none rest
 
-/-- The program is these pieces. -/
-theorem prog_eq : prog = .Turn (.Observe 0 (.Attr 10) (.Observe 1 volE wait)) := rfl
+/-- The sessions' program. -/
+def prog : Block := .Turn (.Observe 0 (.Attr 10) (.Observe 1 volE wait))
+
+/-- The engine, the pool and the stages. What stands here is independent of the generated statements;
+that the two are the same is checked where the claims are proved. -/
+def deployment : Deployment :=
+  { pools := [{ cap := 20000, queue := [volE] }], stages := [.Step], budget := 1000000 }
 
 /-- The requests: the prompts and the outputs. -/
 structure Requests where
@@ -248,7 +252,7 @@ theorem exec_arrive {st : PoolSt} (fuel : Nat)
     Changed m m' i ∧ m'.pools = [{ st with queue := st.queue ++ [i] }] ∧ m'.ready = m.ready ∧
       m'.jobs = m.jobs ∧ Queued q m' i ∧
       ∃ a b, m'.obs = ⟨1, a, m.now, q.vol i⟩ :: ⟨0, b, m.now, q.o i⟩ :: m.obs := by
-  rw [exec_turn (fuel + 3) hs (hp.trans prog_eq)] at hm'
+  rw [exec_turn (fuel + 3) hs hp] at hm'
   -- the turn
   generalize hm1 : (m.modSess i fun s => nextTurn deployment
     { s with prog := .Observe 0 (.Attr 10) (.Observe 1 volE wait) }) = m1 at hm'

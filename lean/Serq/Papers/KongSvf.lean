@@ -1,3 +1,4 @@
+import Serq.Claims.KongSvf
 import Serq.Papers.KongOptimum
 import Serq.Papers.KongPath
 import Serq.Thm.TwoRuns
@@ -33,7 +34,7 @@ has ended.
 
 namespace Serq.Papers.KongSvf
 
-open Serq.Claims.KongSvf KongMath
+open KongMath
 
 variable {q : Requests} {m m' : Machine} {i n : Nat}
 
@@ -51,6 +52,7 @@ structure Fresh (q : Requests) (m : Machine) (i : Nat) : Prop where
 /-- Requests come, and nobody has been admitted. -/
 structure Arriving (q : Requests) (n : Nat) (m : Machine) : Prop where
   small : ∀ i, i < m.sess.size → q.peak i ≤ 2500 ∧ 1 ≤ q.o i
+  size : m.sess.size = n
   pool : ∃ st, m.pools = [st] ∧ st.entries = [] ∧ st.used = 0
   ready : ∀ i ∈ m.ready, Fresh q m i
   queue : ∀ i ∈ que m, Queued q m i
@@ -84,7 +86,7 @@ theorem Arriving.exec {is : List Nat} (h : Arriving q n m) (hr : m.ready = i :: 
     rw [hi.status] at h1
     simp at h1
   have hne : ∀ {l : List Nat} {k : Nat}, i ∉ l → k ∈ l → k ≠ i := fun h1 h2 h3 => h1 (h3 ▸ h2)
-  refine ⟨by rw [c.size]; exact h.small, ⟨_, f1, hent, hused⟩, ?_, ?_, ?_, ?_, ?_, by rw [f3]; exact h.jobs,
+  refine ⟨by rw [c.size]; exact h.small, by rw [c.size]; exact h.size, ⟨_, f1, hent, hused⟩, ?_, ?_, ?_, ?_, ?_, by rw [f3]; exact h.jobs,
     by rw [c.dues]; exact h.dues, by rw [c.clock]; exact h.arrival, by rw [c.clock]; exact h.iter,
     by rw [c.clock]; exact h.now, ?_, ?_, ?_⟩
   · intro k hk
@@ -163,6 +165,24 @@ theorem Arriving.done (h : Arriving q n m) (hr : m.ready = []) : Struct q 0 m �
     rw [hr, List.nil_append] at e1
     exact h.volumes.trans (e1.map _)
 
+/-- Counting reaches everything. -/
+theorem countFrom_mem {k : Nat} (n : Nat) : ∀ {i : Nat}, i ≤ k → k < i + n → k ∈ countFrom i n := by
+  induction n with
+  | zero => intro i h1 h2; omega
+  | succ n ih =>
+    intro i h1 h2
+    by_cases h : k = i
+    · rw [h]; exact List.mem_cons_self
+    · exact List.mem_cons_of_mem _ (ih (i := i + 1) (by omega) (by omega))
+
+/-- When everybody has come, everybody waits. -/
+theorem Arriving.home (h : Arriving q n m) (hr : m.ready = []) : Home (fun _ => False) m := by
+  intro k hk
+  rw [h.size] at hk
+  have e1 := h.everybody
+  rw [hr, List.nil_append] at e1
+  exact Or.inr (Or.inr (Or.inl (e1.mem_iff.mpr (countFrom_mem n (Nat.zero_le k) (by omega)))))
+
 /-- Numbers counted from `i` on are not below `i`. -/
 theorem mem_countFrom {n k : Nat} : ∀ {i : Nat}, k ∈ countFrom i n → i ≤ k ∧ k < i + n := by
   induction n with
@@ -199,7 +219,7 @@ theorem assign_slot (slot : Nat) (l : List (Nat × Nat)) : ∀ x y : Array Nat,
 def requestsOf (w : Workload) : Requests := ⟨fun i => w.attr i 9, fun i => w.attr i 10⟩
 
 /-- Before anything has happened. -/
-theorem Arriving.initial {w : Workload} (hw : family_queueing_bound w) :
+theorem Arriving.initial {w : Workload} (hw : Claims.KongSvf.family_queueing_bound w) :
     Arriving (requestsOf w) w.init.length (initial deployment w prog) := by
   obtain ⟨_, ht, hg, hsmall⟩ := hw
   have heq : Serq.initial deployment w prog =
@@ -230,7 +250,7 @@ theorem Arriving.initial {w : Workload} (hw : family_queueing_bound w) :
     have h9 := assign_slot 9 (Lst.nth [] w.init k) (Arr.put #[] 1 k) #[] (by rw [Arr.at_put]; rfl)
     have h10 := assign_slot 10 (Lst.nth [] w.init k) (Arr.put #[] 1 k) #[] (by rw [Arr.at_put]; rfl)
     exact ⟨h9, h10⟩
-  refine ⟨?_, ⟨{}, by rw [heq], rfl, rfl⟩, ?_, by simp [hque], by simp [hque, hready],
+  refine ⟨?_, hsize, ⟨{}, by rw [heq], rfl, rfl⟩, ?_, by simp [hque], by simp [hque, hready],
     by rw [hready]; exact nodup_countFrom _ _, by simp [hque], by rw [heq]; rfl, by rw [heq]; rfl,
     by rw [heq]; rfl, by rw [heq]; rfl, by rw [heq]; rfl, ?_, ?_, by rw [heq]; rfl⟩
   · intro k hk
@@ -252,7 +272,7 @@ theorem Arriving.initial {w : Workload} (hw : family_queueing_bound w) :
   · rw [hque, heq]; exact .nil
 
 /-- The first instant. -/
-theorem between_start {w : Workload} (hw : family_queueing_bound w)
+theorem between_start {w : Workload} (hw : Claims.KongSvf.family_queueing_bound w)
     (hf : (start deployment w prog).outOfFuel = false) :
     Between (requestsOf w) w.init.length (start deployment w prog) := by
   have h0 := Arriving.initial hw
@@ -263,43 +283,30 @@ theorem between_start {w : Workload} (hw : family_queueing_bound w)
       | [] => admitAll deployment d
       | _ => settle deployment 99999 (admitAll deployment d) := by
     rw [← hd]; rfl
+  have hsf := settle_of_after hf
+  rw [hset] at hsf
   have hdf : d.outOfFuel = false := by
     cases hb : d.outOfFuel with
     | false => rfl
     | true =>
       have h1 := (same_admitAll deployment d).fuel hb
-      have h2 : (settle deployment instantFuel x).outOfFuel = true := by
-        rw [hset]
-        split
-        · exact h1
-        · exact (same_settle deployment 99999 _).fuel h1
-      have h3 := fuel_afterSettle deployment h2
-      rw [h3] at hf
-      exact absurd hf (by simp)
+      split at hsf
+      · rw [h1] at hsf; exact absurd hsf (by simp)
+      · rw [(same_settle deployment 99999 _).fuel h1] at hsf; exact absurd hsf (by simp)
   obtain ⟨a1, a2⟩ := h0.drain instantFuel x (by rw [hd]; exact hdf)
   rw [hd] at a1 a2
   obtain ⟨s1, p1⟩ := a1.done a2
   obtain ⟨t1, t2, t3⟩ := s1.settleFrom 99999 (Struct.settle 99999) hset
-  exact between_after rfl t1 (p1.moves t2) t3 h0.iter hf
+  exact between_after rfl t1 (p1.moves t2) t3 (t2.home _ (a1.home a2)) h0.iter hf
 
 /-- Every machine of a path whose fuel has not run out. -/
-theorem between_reach {w : Workload} (hw : family_queueing_bound w) {m : Machine}
+theorem between_reach {w : Workload} (hw : Claims.KongSvf.family_queueing_bound w) {m : Machine}
     (hm : Reach deployment w prog m) : m.outOfFuel = false → Between (requestsOf w) w.init.length m := by
   induction hm with
   | start => exact between_start hw
   | @step m _ ih =>
     intro hf
-    refine (ih ?_).step hf
-    cases hb : m.outOfFuel with
-    | false => rfl
-    | true =>
-      have h1 : (step deployment m).outOfFuel = true := by
-        unfold Serq.step
-        split
-        · exact hb
-        · exact fuel_afterEvent _ ((handle_clock deployment _ _ m).2 hb)
-      rw [h1] at hf
-      exact absurd hf (by simp)
+    exact (ih (fuel_of_step hf)).step hf
 
 /-- When everybody has ended, nobody waits and nobody is served. -/
 theorem Between.over (h : Between q n m)
@@ -327,11 +334,15 @@ theorem Between.over (h : Between q n m)
   rw [hd] at h1 h2
   omega
 
+/-- The program and the deployment of the claims are those that have been spoken of. -/
+theorem of_claims {w : Workload} {m : Machine}
+    (hm : Reach Claims.KongSvf.deployment w Claims.KongSvf.prog m) : Reach deployment w prog m := hm
+
 /-- When all requests of a burst have been served, M - P times the waiting times is at most twice the
 volumes ahead of everybody in order of volume: Lemma A.2 summed over the requests. -/
 theorem queueing_bound : Claims.KongSvf.queueing_bound := by
   intro w hw m hm hf hend
-  obtain ⟨h1, h2⟩ := (between_reach hw hm hf).over hend
+  obtain ⟨h1, h2⟩ := (between_reach hw (of_claims hm) hf).over hend
   have h3 : 17500 * (total m 2 - total m 0) ≤ 17501 * (total m 2 - total m 0) :=
     Nat.mul_le_mul_right _ (by decide)
   rw [Nat.mul_sub] at h3 ⊢
@@ -342,7 +353,7 @@ theorem queueing_bound : Claims.KongSvf.queueing_bound := by
 in the claim is cut off at 0. -/
 theorem queueing_bound_no_truncation : Claims.KongSvf.queueing_bound_no_truncation := by
   intro w hw m hm hf hend
-  exact ⟨((between_reach hw hm hf).over hend).1, sumOf_le_prefixTotalOf _⟩
+  exact ⟨((between_reach hw (of_claims hm) hf).over hend).1, sumOf_le_prefixTotalOf _⟩
 
 /-- A schedule of the requests of a workload: who starts when. -/
 def scheduleOf (w : Workload) (x : Nat → Nat) : List Start :=
@@ -357,12 +368,12 @@ theorem sumBy_eq {α : Type} (f : α → Nat) (l : List α) : sumBy f l = sumOf 
 /-- When all requests of a burst have been served smallest volume first, their total completion time is
 at most (3M - P) / (M - P) = 57 500 / 17 500 times that of any schedule of the same requests that fits
 into the memory: Theorem 3.2, ratio 1 + 2 / (1 - alpha). -/
-theorem competitive_ratio {w : Workload} (hw : family_queueing_bound w) {m : Machine}
-    (hm : Reach deployment w prog m) (hf : m.outOfFuel = false)
+theorem competitive_ratio {w : Workload} (hw : Claims.KongSvf.family_queueing_bound w) {m : Machine}
+    (hm : Reach Claims.KongSvf.deployment w Claims.KongSvf.prog m) (hf : m.outOfFuel = false)
     (hend : ∀ i, i < m.sess.size → (m.at_ i).status = .ended) (x : Nat → Nat)
     (hx : Feasible 20000 (scheduleOf w x)) :
     17500 * total m 2 ≤ 57500 * totalCompletion (scheduleOf w x) := by
-  have hb := between_reach hw hm hf
+  have hb := between_reach hw (of_claims hm) hf
   have h1 : 17500 * (total m 2 - total m 0) ≤ 2 * (prefixTotal m 1 - total m 1) :=
     queueing_bound w hw m hm hf hend
   have h2 := hb.potential.everyOutput
