@@ -131,3 +131,14 @@ def test_choices_shrink_to_what_matters() -> None:
     assert taken is not None
     shrink(taken, attempt)
     assert min(seen, key=lambda kept: (len(kept), kept)) == [1, 37]
+
+
+@peer.needs_peer
+def test_an_error_in_both_is_of_one_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that errs there for one reason and here for another is a difference."""
+    text = VARYING.replace("(pause, ~erlang(2, 1))", "(pause, 2 - n)")
+    case = RandomProgram(text, horizon=60.0, seed=1)
+    assert target.check(case).label == "an error in both"
+    monkeypatch.setitem(target.REASONS, "not-an-amount", ("another reason",))
+    found = target.check(case).difference
+    assert found is not None and "not-an-amount" in found.where

@@ -45,6 +45,27 @@ a session of the cycle behind it. Such a run is compared as if it had ended with
 """
 
 
+REASONS = {
+    "arrivals-missing": ("before requested arrivals",),
+    "choose-count": ("the count is",),
+    "cost-not-positive": ("lasts a positive time",),
+    "cycle-of-waits": ("wait for each other",),
+    "does-not-settle": ("does not settle",),
+    "drained-in-warmup": ("before or at warmup",),
+    "gap-not-positive": ("not a positive time",),
+    "guard-not-a-test": ("not 0 or 1", "a test is 1 or 0"),
+    "index-out-of-range": ("a member of an array",),
+    "load-beyond-allocation": ("a load must fit",),
+    "not-an-amount": ("the amount is",),
+    "not-drained": ("failed to drain",),
+    "nothing-held": ("outside a hold",),
+    "same-pool-twice": ("name the same member",),
+    "session-ends-with-leg": ("while a leg it forked runs",),
+    "state-not-finite": ("a register holds",),
+}
+"""Codes of errors of a run, and words of the reference build's message about the same fault."""
+
+
 def cases() -> st.SearchStrategy[RandomProgram]:
     """Programs over the whole language, stations among them."""
     return st.one_of(programs(), programs(), station_programs())
@@ -105,6 +126,9 @@ def check_runs(program: ir.Program, text: str) -> Verdict:
     except SerqError as error:
         code = error.diagnostics[0].code
         if not isinstance(theirs, Result):
+            if not any(words in str(theirs) for words in REASONS.get(code, ("",))):
+                where = f"an error in both, {code} here and there: {_first(theirs)}"
+                return differs(where, ("ours", str(error)), ("reference", str(theirs)))
             return Verdict("an error in both")
         if code not in EXCEPTIONS:
             where = f"an error here alone: {code}"
