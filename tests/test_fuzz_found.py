@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import peer
 import pytest
@@ -16,9 +17,11 @@ from serq.fuzz.case_files import case_files
 from serq.fuzz.drawn import drawn
 from serq.fuzz.search import search
 from serq.fuzz.target import Target
-from serq.fuzz.targets import TARGETS, lean, reference
+from serq.fuzz.targets import TARGETS, lean, reference, vllm
 from serq.fuzz.verdict import EQUAL, Verdict, differs
+from serq.interp.memory import Memory
 from serq.interp.stage import FifoStage
+from serq.oracle import generate
 
 
 def finds(word: str) -> Target:
@@ -107,27 +110,26 @@ def test_throughput_is_told(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+QUEUE = """fn main() {
+  stage desk : fifo;
+  workload { arrive batch(4); }
+  server { run desk (cost(desk, 1 + serial)); observe done = now; }
+}"""
+
+
 @peer.needs_peer
-def test_a_fault_of_the_interpreter_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fifo stage that serves the last job first differs from the reference build, both shown."""
-    submit = FifoStage.submit
-
-    def last_first(self: FifoStage, session: object, work: float) -> None:
-        before = len(self.line)
-        submit(self, session, work)  # type: ignore[arg-type]
-        if len(self.line) > before:
-            self.line.rotate(1)
-
-    monkeypatch.setattr(FifoStage, "submit", last_first)
-    monkeypatch.setattr(reference, "REPEATS", 1)  # nothing of the stage varies over there
-    target = TARGETS["reference"]
-    outcome = search(target, seed=2, cases=60, shrink_seconds=6, most_found=1)
-    assert outcome.found
-    found = outcome.found[0]
-    assert [side for side, _ in found.difference.traces] == ["ours", "reference"]
-    assert ": fifo" in found.case.text
-    monkeypatch.undo()
-    assert reference.check(found.case).difference is None
+def test_a_fault_of_the_interpreter_differs_from_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first field or sample that differs, with both reports."""
+    case = RandomProgram(QUEUE, horizon=40.0)
+    assert reference.check(case).label == "equal"
+    monkeypatch.setattr(FifoStage, "submit", _last_first(FifoStage.submit))
+    difference = reference.check(case).difference
+    assert difference is not None
+    assert "the reference has" in difference.where
+    assert [side for side, _ in difference.traces] == ["ours", "reference"]
+    assert all(trace.startswith('{"serq_version"') for _, trace in difference.traces)
 
 
 def test_a_case_of_the_lean_fragment_is_shown_as_text() -> None:
@@ -136,3 +138,40 @@ def test_a_case_of_the_lean_fragment_is_shown_as_text() -> None:
 
     files = lean.files(random_program(1))
     assert "program.json" in files
+
+
+@pytest.mark.skipif(lean.missing() is not None, reason="no Lean is installed")
+def test_a_fault_of_the_interpreter_differs_from_lean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step or observation that differs, with both traces."""
+    case = RandomProgram(QUEUE, horizon=40.0)
+    assert lean.check(case).label == "equal"
+    monkeypatch.setattr(FifoStage, "submit", _last_first(FifoStage.submit))
+    difference = lean.check(case).difference
+    assert difference is not None
+    assert difference.where == (
+        "observation `done` 0 of session 1: the interpreter has (10, 10), Lean has (3, 3)"
+    )
+    assert [side for side, _ in difference.traces] == ["interpreter", "lean"]
+    assert all("done of session 1" in trace for _, trace in difference.traces)
+
+
+@pytest.mark.skipif(vllm.missing() is not None, reason="vLLM's scheduler is not set up")
+def test_a_fault_of_the_interpreter_differs_from_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue served from its other end shows in some of the first scenarios, both traced."""
+    cases = [generate.scenario(5, number, policy="fcfs") for number in range(8)]
+    assert all(vllm.check(case).label == "equal" for case in cases)
+    monkeypatch.setattr(Memory, "selected", lambda self, pool: pool.queue[-1])
+    found = [verdict.difference for case in cases if (verdict := vllm.check(case)).difference]
+    assert found
+    assert [side for side, _ in found[0].traces] == ["interpreter", "vllm"]
+    assert "vLLM has" in found[0].where
+
+
+def _last_first(submit: Any) -> Any:
+    def last_first(self: FifoStage, session: Any, work: float) -> None:
+        before = len(self.line)
+        submit(self, session, work)
+        if len(self.line) > before:
+            self.line.rotate(1)
+
+    return last_first

@@ -13,10 +13,10 @@ import pickle
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import serq
 from serq.diagnostics import SerqError
@@ -38,9 +38,11 @@ from serq.oracle.answer import Answer
 from serq.oracle.check import Verdict, compare
 from serq.oracle.scenario import Scenario, load
 
+T = TypeVar("T")
+
 ROOT = Path(serq.__file__).parents[1]
 PATIENCE = 20
-"""Seconds for one case: a fault may well be that a run does not end."""
+"""Seconds of the processor for one case: a fault may well be that a run does not end."""
 
 
 @dataclass
@@ -65,6 +67,8 @@ class Cases:
     lean: list[tuple[str, str, StepTrace]] = field(default_factory=list)
     vllm: list[tuple[Scenario, Answer]] = field(default_factory=list)
     texts: list[RandomProgram] = field(default_factory=list)
+    calls: dict[str, list[frozenset[str]]] = field(default_factory=dict)
+    """Comparison → for each case the functions of the package that it runs."""
 
 
 # --- recording ------------------------------------------------------------------------------------
@@ -98,7 +102,43 @@ def record(programs: int, seed: int) -> Cases:
             answer = vllm.scheduler(scenario)
             if vllm.judge(scenario, answer).label == "equal":
                 out.vllm.append((scenario, answer))
+    record_calls(out)
     return out
+
+
+def record_calls(cases: Cases) -> None:
+    """Which functions each case runs: one that does not run a fault's function cannot notice it."""
+    for kind in ("interpreter", "generator"):
+        for name, start in comparisons(cases, kind).items():
+            if name in FOLLOWED:
+                cases.calls[f"{kind}: {name}"] = _followed(start())
+
+
+def _followed(judged: Judged) -> list[frozenset[str]]:
+    out: list[frozenset[str]] = []
+    seen: set[Any] = set()
+
+    def follow(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    while True:
+        seen.clear()
+        sys.setprofile(follow)
+        try:
+            next(judged)
+        except StopIteration:
+            return out
+        finally:
+            sys.setprofile(None)
+        out.append(frozenset(_called(code) for code in seen) - {""})
+
+
+def _called(code: Any) -> str:
+    path = Path(code.co_filename)
+    if not path.is_absolute() or ROOT not in path.parents:
+        return ""  # made of the program, or somebody else's
+    return f"{path.relative_to(ROOT)}: {code.co_qualname}"
 
 
 def _compiles(case: RandomProgram) -> bool:
@@ -131,22 +171,35 @@ def _reference(cases: list[RandomProgram]) -> list[Answered]:
 Judged = Iterator[str | None]
 """For each case what is different, or None."""
 
+_passed: set[int] = set()
+"""Numbers of the cases that the running comparison passes over."""
+
+
+def _each(cases: Sequence[T]) -> Iterator[T | None]:
+    """The cases, None in place of one that is passed over."""
+    for number, case in enumerate(cases):
+        yield None if number in _passed else case
+
 
 def by_reference(cases: list[Answered]) -> Judged:
-    for one in cases:
-        yield difference(of_report(run(one.program())), one.answer)
+    for one in _each(cases):
+        yield one and difference(of_report(run(one.program())), one.answer)
 
 
 def by_lean(cases: list[tuple[str, str, StepTrace]]) -> Judged:
     """The interpreter against the recorded traces of Lean."""
-    for document, _, trace in cases:
-        found = first_difference(interpreted(from_json(document)), trace)
+    for case in _each(cases):
+        found = case and first_difference(interpreted(from_json(case[0])), case[2])
         yield None if found is None else str(found)
 
 
 def by_generator(cases: list[tuple[str, str, StepTrace]]) -> Judged:
     """What the generator makes of a program, run by Lean where it is not what it made before."""
-    for document, line, trace in cases:
+    for case in _each(cases):
+        if case is None:
+            yield None
+            continue
+        document, line, trace = case
         one = from_json(document)
         made = executable(one).result
         if not isinstance(made, Executable):
@@ -164,7 +217,11 @@ def by_generator(cases: list[tuple[str, str, StepTrace]]) -> Judged:
 def by_scheduler(cases: list[tuple[Scenario, Answer]]) -> Judged:
     texts: dict[Path, program.Text] = {}
     own = {path.stem: path for path in places.scenarios()}
-    for recorded, answer in cases:
+    for case in _each(cases):
+        if case is None:
+            yield None
+            continue
+        recorded, answer = case
         # A scenario of the tree names its trace in the tree.
         scenario = load(own[recorded.name]) if recorded.name in own else recorded
         path = program.choose(scenario)
@@ -203,8 +260,10 @@ def by_golden() -> Judged:
     sys.path.insert(0, str(ROOT / "tests"))
     import test_examples as examples
 
-    for name in examples.PROGRAMS:
-        if name.startswith("papers/"):
+    names = [name for name in examples.PROGRAMS if not name.startswith("papers/")]
+    for name in _each(names):
+        if name is None:
+            yield None
             continue
         horizon = examples.HORIZONS.get(name, 120)
         one = serq.compile(examples.EXAMPLES / name, horizon=horizon)
@@ -234,10 +293,14 @@ def comparisons(cases: Cases, kind: str) -> dict[str, Callable[[], Judged]]:
         "reference": lambda: by_reference(cases.reference),
         "lean": lambda: by_lean(cases.lean),
         "vllm": lambda: by_scheduler(cases.vllm),
-        "invariants": lambda: by_itself(cases.texts[:60]),
-        "metamorphic": lambda: by_change(cases.texts[:20]),
         "examples": by_golden,
+        "invariants": lambda: by_itself(cases.texts[:30]),
+        "metamorphic": lambda: by_change(cases.texts[:6]),
     }
+
+
+FOLLOWED = ("corpus", "reference", "lean", "vllm", "examples")
+"""Comparisons whose cases that do not run a fault's function are passed over."""
 
 
 class TooLong(Exception):
@@ -248,15 +311,22 @@ def _ring(*_: Any) -> None:
     raise TooLong
 
 
-def judge(cases: Cases, kind: str) -> dict[str, Any]:
-    """Which comparison notices, after how many cases, and what."""
+def judge(cases: Cases, kind: str, function: str | None) -> dict[str, Any]:
+    """Which comparison notices, after how many cases, and what.
+
+    ``function`` is the one that was changed, None where it is not known.
+    """
     put: dict[str, int] = {}
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGPROF, _ring)
     for name, start in comparisons(cases, kind).items():
         put[name] = 0
+        calls = cases.calls.get(f"{kind}: {name}", []) if function is not None else []
+        _passed.clear()
+        _passed.update(number for number, called in enumerate(calls) if function not in called)
         judged = start()
         while True:
-            signal.alarm(PATIENCE if name != "generated files" else 20 * PATIENCE)
+            most = PATIENCE if name != "generated files" else 20 * PATIENCE
+            signal.setitimer(signal.ITIMER_PROF, most)
             try:
                 found = next(judged)
             except StopIteration:
@@ -268,17 +338,17 @@ def judge(cases: Cases, kind: str) -> dict[str, Any]:
             except Exception as error:
                 found = f"{type(error).__name__}: {error}"
             finally:
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
             put[name] += 1
             if found is not None:
                 return {"by": name, "after": put[name], "what": found[:200], "put": put}
     return {"by": None, "after": sum(put.values()), "what": "", "put": put}
 
 
-def judge_file(path: str, kind: str) -> dict[str, Any]:
+def judge_file(path: str, kind: str, function: str | None) -> dict[str, Any]:
     """`judge` with the cases of a file."""
     with open(path, "rb") as file:
-        return judge(pickle.load(file), kind)
+        return judge(pickle.load(file), kind, function)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Judges changed trees quickly: what no mutant changes is imported once, each judgement is a fork.
 
-Reads lines of JSON, ``{"cases": FILE, "kind": KIND}``, and answers each with one line, as
-`mutant_judge.judge` has it. The package is the one that ``PYTHONPATH`` names.
+Reads lines of JSON, ``{"path": FILE, "kind": KIND, "function": NAME}``, and answers each with one
+line, as `mutant_judge.judge` has it. The package is the one that ``PYTHONPATH`` names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHANGED = ("serq.interp", "serq.leangen")
 """The packages that mutants are of."""
 
 
-def answer(request: dict[str, str]) -> str:
+def answer(request: dict[str, str | None]) -> str:
     """The judgement in a process of its own; the last line of its error if it has none."""
     read, write = os.pipe()
     child = os.fork()
@@ -40,7 +40,7 @@ def answer(request: dict[str, str]) -> str:
         try:
             import mutant_judge
 
-            text = json.dumps(mutant_judge.judge_file(request["cases"], request["kind"]))
+            text = json.dumps(mutant_judge.judge_file(**request))
         except BaseException as error:
             what = f"{type(error).__name__}: {error}"
             text = json.dumps({"by": "import", "after": 0, "what": what[:200]})

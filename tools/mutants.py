@@ -1,9 +1,11 @@
 """Do the comparisons notice small faults? Applies each of `mutants.toml` to a copy of the tree.
 
-    python tools/mutants.py                 every mutant; the table on standard output
+    python tools/mutants.py                 every mutant
     python tools/mutants.py --only NAME …   some of them
     python tools/mutants.py --check         does each still apply, in exactly one place?
-    python tools/mutants.py --write         every mutant, and docs/mutants.md from the result
+
+What was found is kept in docs/mutants.json, where it takes the place of what was found before, and
+docs/mutants.md is written from it.
 
 The checkout is not touched. What the reference build, Lean and vLLM's scheduler answer is recorded
 once, as far as the tree agrees with it; then each mutant is one process (`mutant_judge.py`, a fork
@@ -14,6 +16,7 @@ stops at the first that is another one.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import random
@@ -32,6 +35,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.toml"
+FOUND = ROOT / "docs" / "mutants.json"
 PAGE = ROOT / "docs" / "mutants.md"
 PROGRAMS = 400
 """Random programs for the reference build; half as many for Lean, a quarter for vLLM."""
@@ -53,6 +57,23 @@ class Mutant:
         """Whose rules it breaks."""
         return "generator" if self.file.startswith("serq/leangen/") else "interpreter"
 
+    def function(self, root: Path = ROOT) -> str | None:
+        """The innermost function that the old text stands in; None outside of all."""
+        text = (root / self.file).read_text()
+        start = text.index(self.old)
+        first = text.count("\n", 0, start + len(self.old) - len(self.old.lstrip())) + 1
+        found = None
+        todo = [compile(text, self.file, "exec")]
+        while todo:
+            code = todo.pop()
+            lines = [line for _, _, line in code.co_lines() if line]
+            # Functions are optimized code, the bodies of classes and modules are not.
+            inside = bool(lines) and min(lines) <= first <= max(lines)
+            if inside and code.co_flags & inspect.CO_OPTIMIZED:
+                found = code.co_qualname
+            todo += [c for c in code.co_consts if inspect.iscode(c)]
+        return None if found is None else f"{self.file}: {found}"
+
     def fault(self, root: Path = ROOT) -> str | None:
         """Why it does not apply to a tree, or None."""
         path = root / self.file
@@ -73,7 +94,8 @@ class Outcome:
     by: str | None
     after: int
     what: str
-    seconds: float
+    seed: int
+    programs: int
 
 
 def mutants(path: Path = LIST) -> list[Mutant]:
@@ -109,11 +131,12 @@ class Server:
             text=True,
         )
 
-    def judge(self, cases: Path, kind: str) -> dict[str, Any]:
-        """What the tree, as it is now, makes of the cases."""
+    def judge(self, cases: Path, mutant: Mutant) -> dict[str, Any]:
+        """What the tree with this fault in it makes of the cases."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"cases": str(cases), "kind": kind}) + "\n")
+        request = {"path": str(cases), "kind": mutant.kind, "function": mutant.function()}
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
@@ -159,11 +182,11 @@ def try_all(chosen: list[Mutant], programs: int, seed: int, kept: Path | None) -
             stamp = time.time() + number  # two versions of one second are two to Python, too
             os.utime(path, (stamp, stamp))
             started = time.monotonic()
-            found = server.judge(cases, mutant.kind)
+            found = server.judge(cases, mutant)
             seconds = time.monotonic() - started
             path.write_text(text)
             os.utime(path, (stamp + 0.5, stamp + 0.5))
-            one = Outcome(mutant, found["by"], found["after"], found["what"], seconds)
+            one = Outcome(mutant, found["by"], found["after"], found["what"], seed, programs)
             out.append(one)
             caught = f"{one.by} after {one.after}" if one.by else f"NOT CAUGHT in {one.after}"
             print(f"{mutant.name}: {caught} ({seconds:.1f} s) {one.what}", file=sys.stderr)
@@ -171,39 +194,69 @@ def try_all(chosen: list[Mutant], programs: int, seed: int, kept: Path | None) -
     return out
 
 
-def page(outcomes: list[Outcome], programs: int, seed: int) -> str:
+def kept(listed: list[Mutant]) -> list[Outcome]:
+    """What is known of the listed mutants, in their order."""
+    if not FOUND.is_file():
+        return []
+    found = json.loads(FOUND.read_text(encoding="utf-8"))
+    return [Outcome(m, **found[m.name]) for m in listed if m.name in found]
+
+
+def keep(outcomes: list[Outcome]) -> None:
+    """Write what was found, a line for each mutant."""
+    rows = [
+        f"{json.dumps(one.mutant.name)}: "
+        + json.dumps(
+            {
+                "by": one.by,
+                "after": one.after,
+                "what": one.what,
+                "seed": one.seed,
+                "programs": one.programs,
+            },
+            ensure_ascii=False,
+        )
+        for one in outcomes
+    ]
+    FOUND.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+
+
+def page(outcomes: list[Outcome]) -> str:
     """docs/mutants.md."""
     caught = [one for one in outcomes if one.by is not None]
-    by = Counter(one.by for one in caught)
+    by = Counter(str(one.by) for one in caught)
+    seeds = ", ".join(str(seed) for seed in dict.fromkeys(one.seed for one in outcomes))
+    programs = max((one.programs for one in outcomes), default=0)
     lines = [
         "# Mutation check",
         "",
-        "<!-- written by `python tools/mutants.py --write`: run it again, do not edit -->",
+        "<!-- written by `python tools/mutants.py`: run it again, do not edit -->",
         "",
         "A comparison is worth what it notices. Here the rules of the interpreter and of the Lean",
         "generator are broken on purpose, one small fault at a time (`tools/mutants.toml`), and",
-        "the comparisons of [`serq fuzz`](cli.md#serq-fuzz) are put to each, the cheapest first.",
-        "The number is how many cases of the comparison it took. A fault that one comparison",
-        "noticed is not shown to the ones after it.",
+        "the comparisons of [`serq fuzz`](cli.md#serq-fuzz) are put to each, the cheapest first:",
+        "the corpus of cases once found, random programs whose reports the reference build gave,",
+        "programs of the fragment that Lean executed, scenarios that vLLM's scheduler took, the",
+        "reports of the examples on record, the invariants, and the metamorphic changes; to a",
+        "generator's fault the programs of the fragment and the generated Lean files. The number",
+        "is how many cases of the comparison it took. A fault that one comparison noticed is not",
+        "shown to the ones after it.",
         "",
-        f"**{len(caught)} of {len(outcomes)} faults are noticed** (seed {seed}, {programs} random",
-        "programs): " + ", ".join(f"{count} by {name}" for name, count in by.most_common()) + ".",
+        f"**{len(caught)} of {len(outcomes)} faults are noticed** (seed {seeds}; {programs} random",
+        f"programs, {programs // 2} of the fragment, {programs // 4} random scenarios): "
+        + ", ".join(f"{count} by {name}" for name, count in by.most_common())
+        + ".",
         "",
     ]
     for kind, title in (("interpreter", "The interpreter"), ("generator", "The Lean generator")):
-        lines += [
-            f"## {title}",
-            "",
-            "| fault | what it does | noticed by | after |",
-            "|---|---|---|---|",
-        ]
+        lines += [f"## {title}", "", "| fault | what it does | noticed by | after |"]
+        lines.append("|---|---|---|---|")
         for one in outcomes:
             if one.mutant.kind != kind:
                 continue
             noticed = one.by or f"nothing: {one.mutant.excused or 'not explained yet'}"
             after = str(one.after) if one.by else f"{one.after} cases"
-            about = one.mutant.about
-            lines.append(f"| `{one.mutant.name}` | {about} | {noticed} | {after} |")
+            lines.append(f"| `{one.mutant.name}` | {one.mutant.about} | {noticed} | {after} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -213,7 +266,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--check", action="store_true", help="do the old texts still stand there?")
-    parser.add_argument("--write", action="store_true", help="write docs/mutants.md")
     parser.add_argument("--programs", type=int, default=PROGRAMS)
     parser.add_argument("--seed", type=int, default=None, help="a fresh one by default")
     parser.add_argument("--cases", type=Path, help="record the cases here, or use those there")
@@ -232,12 +284,13 @@ def main() -> None:
         print(f"{len(chosen)} mutants apply")
         return
     seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
-    outcomes = try_all(chosen, options.programs, seed, options.cases)
-    text = page(outcomes, options.programs, seed)
-    print(text)
-    if options.write and not options.only:
-        PAGE.write_text(text, encoding="utf-8")
-    if any(one.by is None and not one.mutant.excused for one in outcomes):
+    known = {one.mutant.name: one for one in kept(listed)}
+    found = try_all(chosen, options.programs, seed, options.cases)
+    known |= {one.mutant.name: one for one in found}
+    outcomes = [known[mutant.name] for mutant in listed if mutant.name in known]
+    keep(outcomes)
+    PAGE.write_text(page(outcomes), encoding="utf-8")
+    if any(one.by is None and not one.mutant.excused for one in found):
         raise SystemExit(1)
 
 
