@@ -98,7 +98,7 @@ def ranked(values: Sequence[float], quantile: float) -> float:
     n = len(values)
     if not n:
         return nan
-    bits = np.array(values, np.float64).view(np.int64)
+    bits = np.asarray(values, np.float64).view(np.int64)
     order = bits ^ ((bits >> 63).view(np.uint64) >> np.uint64(1)).view(np.int64)
     rank = max(1, ceil(quantile * n)) - 1
     return float(values[int(np.argpartition(order, rank)[rank])])
@@ -175,7 +175,7 @@ class Samples:
     def summary(self, name: str) -> Observe:
         """The row of the report."""
         self.settle()
-        values = self._values.tolist()
+        values = self._values
         running = Welford()
         running.add_all(values)
         return Observe(
@@ -185,11 +185,16 @@ class Samples:
             ci=batch_interval(values),
             cv2=running.cv2,
             p99=ranked(values, 0.99),
-            samples=np.array(self._values, np.float64),
-            times=np.array(self._times, np.float64),
-            sessions=np.array(self._sessions, np.int64),
-            turns=np.array(self._turns, np.int64),
+            samples=_shared(self._values, np.float64),
+            times=_shared(self._times, np.float64),
+            sessions=_shared(self._sessions, np.int64),
+            turns=_shared(self._turns, np.int64),
         )
+
+
+def _shared(column: array[Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """The column as a numpy array over the same memory: a long run's samples stand there once."""
+    return np.frombuffer(column, dtype) if column else np.empty(0, dtype)
 
 
 class GaugeTrack:
@@ -239,8 +244,8 @@ class GaugeTrack:
             ci=half_width(windows),
             min=least,
             max=greatest,
-            times=np.array(self.times, np.float64),
-            values=np.array(self.values, np.float64),
+            times=_shared(self.times, np.float64),
+            values=_shared(self.values, np.float64),
         )
 
 
