@@ -252,7 +252,7 @@ COUNTED = engine("claim c: at end (preemptions(kv) == 0);", [(8, 2)])
 
 
 def test_the_document_is_marked() -> None:
-    """A program whose claims read a counter carries the extension and its version, no other does."""
+    """A program whose claims read a counter carries the extension and its version, and no other."""
     program = linked(source=COUNTED).program
     assert (program.version, program.extensions) == (EXTENDED_VERSION, (CLAIM_COUNTERS,))
     plain = linked(source=engine("claim c: at end (now > 0);", [(8, 2)])).program

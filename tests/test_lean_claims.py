@@ -11,15 +11,16 @@ import pytest
 from serq.api import Overrides, load
 from serq.interp import run
 from serq.leangen.claims import camel, claims
-from serq.leangen.generate import Ledger
+from serq.leangen.generate import DIRECTORIES, Ledger
 from serq.leangen.own import Own, prove_own
 from serq.toolchain.lean import ensure_lean
 from serq.toolchain.places import lean_package
 from serq.toolchain.progress import Reporter
 
 ROOT = Path(__file__).resolve().parents[1]
-PAPERS = ROOT / "examples" / "papers"
-MUTANTS: list[dict[str, Any]] = json.loads((PAPERS / "mutants.json").read_text())
+MUTANTS: list[dict[str, Any]] = json.loads(
+    (ROOT / "examples" / "papers" / "mutants.json").read_text(encoding="utf-8")
+)
 
 
 PROVED = [m for m in MUTANTS if Ledger.read(ROOT).status(m["program"], m["claim"]) == "proved"]
@@ -28,7 +29,9 @@ PROVED = [m for m in MUTANTS if Ledger.read(ROOT).status(m["program"], m["claim"
 
 def mutated(mutant: dict[str, Any]) -> str:
     """The program's text with the mutant's changes, each of which must fit in one place."""
-    text = (PAPERS / f"{mutant['program']}.sq").read_text(encoding="utf-8")
+    paths = [ROOT / directory / f"{mutant['program']}.sq" for directory in DIRECTORIES]
+    (path,) = (path for path in paths if path.exists())
+    text = path.read_text(encoding="utf-8")
     for old, new in mutant["change"]:
         assert text.count(old) == 1, old
         text = text.replace(old, new)

@@ -90,6 +90,79 @@ def test_a_claim_at_the_end_reads_aggregates() -> None:
     assert statement.proposition == ("total m 1 + prefixTotal m 0 ≤ 9 * count m 0 + largest m 0")
 
 
+MEMORY = """
+fn main() {{
+  device gpu {{ kv cap 100; }}
+  engine e on gpu {{
+    reqs cap 4;
+    tokens cap 64;
+    request (n, m) {{
+      set kept = n;
+      at admission {{ known = max(kept, computed + 1); }}
+      prefill (known) growing kv;
+      decode (m) growing kv;
+    }}
+    schedule {{
+      advance running;
+      admit waiting while (running.preempted == 0)
+        taking reqs (1), kv (min(known, budget_left(e))) reserve (known);
+    }}
+    execute (1);
+  }}
+  pool reqs on e {{ queue fifo; }}
+  pool kv on gpu {{ block 4; preempt lifo; }}
+  workload {{ arrive batch(9); init {{ set n = 1 + floor(~exp(9)); set m = floor(~exp(9)); }} }}
+  server {{ e (n, m); }}
+  {claims}
+}}
+"""
+"""Pool 0 are the slots, pool 1 is the engine's memory."""
+
+
+def counted(claims_text: str) -> Statement:
+    text = MEMORY.format(claims=claims_text)
+    found = claims(compile_text(Source("p.sq", text), settings=Settings(horizon=9)).program)
+    assert found.claimed is not None, found.reasons
+    (statement,) = found.claimed.statements
+    return statement
+
+
+@pytest.mark.parametrize(
+    ("expression", "proposition"),
+    [
+        ("preemptions(e) == 0", "r.preempts = 0"),
+        ("preemptions(kv) <= 2", "r.preempts ≤ 2"),
+        ("preemptions(reqs) <= 2", "0 ≤ 2"),
+        ("stuck(kv) == 0", "r.counters.stuckOnes.length = 0"),
+        ("stuck(reqs) == 0", "0 = 0"),
+        ("recomputed(e) < served", "r.counters.recomputed < r.served"),
+        ("rejected(e) == 0", "rejectedVia r.counters.rejections = 0"),
+        ("rejected(reqs) + rejected(kv) <= 1",
+         "rejectedAt 0 r.counters.rejections + rejectedAt 1 r.counters.rejections ≤ 1"),
+    ],
+)  # fmt: skip
+def test_counters_are_read_from_the_record(expression: str, proposition: str) -> None:
+    """An engine's counters and its memory's are the record's; no other pool is preempted from."""
+    assert counted(f"claim c: every iteration of e ({expression});").proposition == proposition
+
+
+def test_counters_at_the_end_are_the_machines() -> None:
+    """A claim at the end reads the same counters of the machine."""
+    found = counted("claim c: at end (preemptions(kv) + stuck(e) <= rejected(reqs));")
+    assert found.proposition == (
+        "m.plan.preempts + m.counters.stuckOnes.length ≤ rejectedAt 0 m.counters.rejections"
+    )
+
+
+def test_what_the_server_sets_starts_at_zero() -> None:
+    """Attributes that a program sets and reads, and init does not give, are 0 at the start."""
+    found = counted("claim c: at end (preemptions(kv) == 0);")
+    # 8 is computed; 11 and 12, kept and known, are the request's own
+    zeros = "w.attr i 8 = 0 ∧ w.attr i 11 = 0 ∧ w.attr i 12 = 0"
+    assert f"(∀ i, i < w.init.length → {zeros})" in found.conjuncts
+    assert not any("= 0" in c for c in stated("claim c: at end (now > 0);").conjuncts)
+
+
 def test_a_subtraction_has_a_side_proposition() -> None:
     """Every difference of a claim is stated not to be cut off at 0."""
     statement = stated(

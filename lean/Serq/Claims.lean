@@ -2,6 +2,7 @@ import Serq.Claims.BariRad
 import Serq.Claims.DaiFastertransformer
 import Serq.Claims.DaiSarathi
 import Serq.Claims.KongSvf
+import Serq.Claims.NoPreemption
 /-!
 # The claims of the programs under `examples/papers`
 

@@ -3,6 +3,7 @@ import Serq.Papers.BariRad
 import Serq.Papers.DaiFastertransformer
 import Serq.Papers.DaiSarathi
 import Serq.Papers.KongSvf
+import Serq.Papers.NoPreemption
 /-!
 # The proofs of the claims
 
@@ -28,3 +29,7 @@ example : Serq.Claims.DaiSarathi.bounded := Serq.Papers.DaiSarathi.bounded
 example : Serq.Claims.KongSvf.queueing_bound := Serq.Papers.KongSvf.queueing_bound
 
 example : Serq.Claims.KongSvf.queueing_bound_no_truncation := Serq.Papers.KongSvf.queueing_bound_no_truncation
+
+example : Serq.Claims.NoPreemption.no_preemption := Serq.Papers.NoPreemption.no_preemption
+
+example : Serq.Claims.NoPreemption.none_at_end := Serq.Papers.NoPreemption.none_at_end

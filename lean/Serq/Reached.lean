@@ -2,6 +2,7 @@ import Serq.Reached.BariRad
 import Serq.Reached.DaiFastertransformer
 import Serq.Reached.DaiSarathi
 import Serq.Reached.KongSvf
+import Serq.Reached.NoPreemption
 /-!
 # No claim holds for want of a path
 

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from serq.api import load
 from serq.cli.output import emit
-from serq.leangen.generate import PAPERS
+from serq.leangen.generate import DIRECTORIES
 from serq.leangen.own import Own, prove_own
 from serq.leangen.prove import ClaimRow, Outcome, Request, Theorem, prove
 from serq.leangen.why import Explanation, explain
@@ -82,9 +82,9 @@ def command(
 
 def _sorted(programs: tuple[Path, ...], package: LeanPackage) -> tuple[tuple[str, ...], list[Path]]:
     """The library's programs (by stem) and the others."""
-    library = (package.root / PAPERS).resolve()
-    ours = tuple(p.stem for p in programs if package.in_tree and p.resolve().parent == library)
-    return ours, [p for p in programs if p.stem not in ours or p.resolve().parent != library]
+    library = {(package.root / directory).resolve() for directory in DIRECTORIES}
+    ours = tuple(p.stem for p in programs if package.in_tree and p.resolve().parent in library)
+    return ours, [p for p in programs if p.stem not in ours or p.resolve().parent not in library]
 
 
 # --- the table ----------------------------------------------------------------------------------

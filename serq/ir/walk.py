@@ -148,3 +148,15 @@ def same(a: Any, b: Any) -> bool:
         elif x != y:
             return False
     return True
+
+
+def everything(node: Any) -> Iterator[Any]:
+    """Every node of the IR in a node or a tuple of nodes, itself first."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, tuple):
+            stack.extend(reversed(top))
+        elif is_dataclass(top):
+            yield top
+            stack.extend(getattr(top, f.name) for f in reversed(fields(top)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from serq.deep import run_deep
 from serq.ir import nodes as ir
+from serq.ir.walk import everything
 from serq.leangen import model as lean
 from serq.leangen import moments
 from serq.leangen.expressions import Folded, Moment, Translator
@@ -204,6 +205,10 @@ class _Claims:
             self.log.out(path, f"`{claim.name}` means something in Lean; rename the claim", claim)
         conjuncts = [f"w.init.length ≤ {SESSIONS}", "w.turns = []", gaps]
         members = ["by decide", "rfl", "⟨_, rfl, rfl⟩" if "∃" in gaps else "rfl"]
+        if fresh := self._fresh():
+            zeros = " ∧ ".join(f"w.attr i {slot} = 0" for slot in fresh)
+            conjuncts.append(f"(∀ i, i < w.init.length → {zeros})")
+            members.append("by decide +kernel")
         if claim.given is not None and (given := self._given(claim.given, f"{path}.given")):
             conjuncts.append(f"∀ i, i < w.init.length → {given}")
             members.append("by decide +kernel")
@@ -231,6 +236,16 @@ class _Claims:
         expr = self.parts.translate.natural(claim.expr, f"{path}.expr", moment)
         del self.log.conditions[mark[1] :]
         return expr
+
+    def _fresh(self) -> list[int]:
+        """What the server and the machine set, and the program reads: 0 as a session starts."""
+        program = self.program
+        first = {s.slot for s in program.blocks[program.init] if isinstance(s, ir.Set)}
+        sets = {s.slot for block in program.blocks for s in block if isinstance(s, ir.Set)}
+        sets |= {program.slot_cached, program.slot_computed}
+        parts = everything((program.blocks, program.pools, program.stages))
+        reads = {node.slot for node in parts if isinstance(node, ir.Attr)}
+        return sorted((sets & reads) - first)
 
     def _given(self, given: ir.Expr, path: str) -> str | None:
         """The claim's ``given`` about session ``i``, init's sets written out."""

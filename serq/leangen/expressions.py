@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from serq import ieee
 from serq.ir import nodes as ir
 from serq.ir.constants import FUNCTIONS, OPERATORS
+from serq.ir.functions import COUNTERS
 from serq.ir.nodes import BinaryOp, Ctx, Fun, UnaryOp
 from serq.leangen import model as lean
 from serq.leangen.reasons import Log
@@ -296,7 +297,7 @@ class Translator:
     # -- calls
 
     def _call(self, expr: ir.Call, path: str, moment: Moment) -> _Part:
-        if expr.fun in _POOL_READS or expr.fun in _STAGE_READS:
+        if expr.fun in _POOL_READS or expr.fun in _STAGE_READS or expr.fun in COUNTERS:
             return self._read(expr, path, moment)
         if expr.fun in (Fun.MIN, Fun.MAX):
             return self._extreme(expr, path, moment)

@@ -19,7 +19,9 @@ from serq.leangen.reasons import Reason
 CLAIMS_FILE = Path("lean") / "claims.json"
 """The claims of the library's programs: which are proved, which are open."""
 
-PAPERS = Path("examples") / "papers"
+DIRECTORIES = (Path("examples") / "papers", Path("examples") / "claims")
+"""Where the library's programs stand, with their claims."""
+
 PROVED, OPEN = "proved", "open"
 
 
@@ -293,7 +295,8 @@ def library(root: Path) -> Generation:
     ledger = Ledger.read(root)
     programs = [
         claimed_program(path, path.relative_to(root).as_posix(), ledger.horizon(path.stem))
-        for path in sorted((root / PAPERS).glob("*.sq"))
+        for directory in DIRECTORIES
+        for path in sorted((root / directory).glob("*.sq"))
     ]
     entries, problems = _entries(programs, ledger)
     types = GeneratedFile(ir_file.PATH, ir_file.text())
