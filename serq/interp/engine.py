@@ -505,11 +505,16 @@ class Engine(Stage):
                     self._give(job)
 
     def _exclusive(self) -> None:
-        """One prefill alone, or else the decodes; a fitting waiting prefill displaces them."""
+        """One prefill alone, or else the decodes; a fitting waiting prefill displaces them.
+
+        A running prefill takes precedence, also one that waits for room to grow.
+        """
         prefilling = False
         for job in list(self.jobs):
-            if not job.decoding and not job.stalled and job.session.job is job:
+            if not job.decoding and job.session.job is job:
                 prefilling = True
+                if job.stalled:
+                    continue
                 self._give(job)
                 if job.served or self.stopped:
                     return
