@@ -10,16 +10,20 @@ from dataclasses import replace
 
 import peer
 import pytest
+from hypothesis import given, settings
 from semantics import run
+from strategies import fragment_programs
 
 from serq.api import Loaded, Overrides, load
 from serq.diagnostics import SerqError
+from serq.fuzz.case import RandomProgram
 from serq.ir.codec import from_json, to_json
 from serq.ir.extensions import CLAIM_COUNTERS, EXTENDED_VERSION, marked, needed
 from serq.ir.functions import COUNTERS
 from serq.ir.moments import Moment, moments
 from serq.ir.nodes import VERSION
 from serq.ir.validate import validate
+from serq.leangen.claims import claims
 from serq.syntax.format import format_source
 
 
@@ -293,3 +297,17 @@ def test_counters_are_read_in_claims_alone() -> None:
     """The table of moments: iterations' claims and claims at the end."""
     for counter in COUNTERS:
         assert moments(counter) == {Moment.ITERATION, Moment.END}
+
+
+# --- random programs ----------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(fragment_programs())
+def test_claims_of_random_programs_of_the_fragment_are_stated_in_lean(case: RandomProgram) -> None:
+    """No claim about counters is what keeps a program of the fragment out of Lean."""
+    program = case.compile()
+    found = claims(program)
+    assert not any(reason.path.startswith("claims[") for reason in found.reasons)
+    if found.claimed is not None:
+        assert [s.name for s in found.claimed.statements] == [c.name for c in program.claims]

@@ -51,8 +51,20 @@ class FragmentWriter(Writer):
         server += self.request() if with_engine else self.pause()
         server += [*self.small(0), "observe done = now;"]
         lines = ["fn main() {", *indent(body), "  workload {", *indent(workload, 4), "  }"]
-        lines += ["  server {", *indent(server, 4), "  }", "}"]
+        lines += ["  server {", *indent(server, 4), "  }"]
+        lines += [*indent(self.claims(with_engine)), "}"]
         return RandomProgram("\n".join(lines) + "\n", float(self.pick([40, 80, 160])))
+
+    def claims(self, with_engine: bool) -> list[str]:
+        """Claims that read counters of the pools and the engine."""
+        out = []
+        for i in range(self.pick([0, 0, 1, 2])):
+            of = self.pick(["other", *(["kv", "reqs", "e"] if with_engine else [])])
+            counter = self.pick(["preemptions", "rejected", "stuck", "recomputed"])
+            test = f"{counter}({of}) {self.pick(['==', '<=', '>'])} {self.whole(0, 4)}"
+            forms = ["at end", *(["every iteration of e"] if with_engine else [])]
+            out.append(f"claim counted{i}: {self.pick(forms)} ({test});")
+        return out
 
     def table(self, most: int) -> str:
         """A whole number that depends on the session, and perhaps on the turn."""
