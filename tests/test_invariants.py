@@ -179,7 +179,7 @@ BROKEN: list[tuple[str, type, str, Callable[..., Any], str]] = [
     (POOL, Memory, "admit_heads", _admits_nobody, "waits at pool p for what fits"),
     (POOL, Machine, "push", _into_the_past, "an event is scheduled|the clock was"),
     (POOL, FifoStage, "_start", _starts_nobody, "a free server and a waiting job"),
-    (ENGINE, Engine, "_tokens", _twice_the_budget, "tokens|computes"),
+    (ENGINE, Engine, "tokens", _twice_the_budget, "tokens|computes"),
 ]
 
 

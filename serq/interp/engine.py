@@ -1,9 +1,7 @@
 """Engines: stages that run iterations over their residents, as an LLM server's scheduler does.
 
-One iteration serves the running requests in the schedule's order, grows their memory as they
-advance (preempting where the pool may), admits from the queues the engine admits while budget is
-left, and then lasts the time its cost gives; its tokens are applied when it ends. The procedure
-is vLLM v1's ``schedule()`` (scheduler.py:577-1128), or the program's own schedule.
+An iteration is planned when the engine is free (`serq.interp.iteration`: whom it serves, admits
+and preempts), then lasts the time its cost gives; its tokens are applied when it ends.
 """
 
 from __future__ import annotations
@@ -16,9 +14,8 @@ from serq.interp.clock import integrate
 from serq.interp.coast import coast
 from serq.interp.counters import Counters
 from serq.interp.faults import Fault, number
-from serq.interp.memory import Growth
+from serq.interp.iteration import plan_iteration
 from serq.interp.pool import SLACK
-from serq.interp.schedule import AdmitStmt, BranchStmt, ServeStmt
 from serq.interp.session import READY
 from serq.interp.stage import Stage
 from serq.interp.stats import Gaps, Welford
@@ -326,7 +323,7 @@ class Engine(Stage):
             want = limit
         return left if left < want else want
 
-    def _tokens(self, job: EngineJob, left: float, limit: float) -> float:
+    def tokens(self, job: EngineJob, left: float, limit: float) -> float:
         """What the job takes of ``left`` tokens."""
         want = self._want(job, left, limit)
         if self.granule is not None and not job.decoding and want < job.left:
@@ -345,10 +342,7 @@ class Engine(Stage):
         self.batch = []
         registers = self.registers
         saved = [machine.registers[i] for i in registers] if registers else registers
-        if self.exclusive:
-            self._exclusive()
-        else:
-            self._run(self.program)
+        plan_iteration(self)
         preempted = memory.preempts != self.plan_before
         if self.batch or preempted:
             self.idle = False
@@ -359,191 +353,6 @@ class Engine(Stage):
                 machine.registers[i] = value
         self.idle = True
         return self.plan_admitted > 0.0
-
-    def _run(self, statements: Sequence[Any]) -> None:
-        for stmt in statements:
-            self.stopped = False
-            if isinstance(stmt, ServeStmt):
-                self._serve(stmt)
-            elif isinstance(stmt, AdmitStmt):
-                self._admit(stmt)
-            elif isinstance(stmt, BranchStmt):
-                guard = stmt.guard(self)
-                if guard != 0.0 and guard != 1.0:
-                    raise Fault(
-                        "guard-not-a-test",
-                        f"a guard in the schedule of engine `{self.name}` is {number(guard)}",
-                        "a guard is 0 or 1",
-                    )
-                self._run(stmt.then if guard else stmt.orelse)
-            else:
-                self.machine.registers[stmt.register] = stmt.expr(self)
-
-    def _serve(self, stmt: ServeStmt) -> None:
-        """Serve the residents not yet served, in the statement's order."""
-        self.visit = visit = self.visit + 1
-        if stmt.keys is None:
-            memory, jobs, batch, only = self.machine.memory, self.jobs, self.batch, stmt.only
-            i = 0
-            while i < len(jobs) and self.left > 0.0:
-                job = jobs[i]
-                i += 1
-                if job.served or job.stalled or job.visited == visit:
-                    continue
-                job.visited = visit
-                if only is not None and only(job, self) == 0.0:
-                    continue
-                if job.decoding and job.left >= 1.0 and self.left >= 1.0:
-                    # What `_give` does for a token that there is room for.
-                    alloc = job.growing
-                    if alloc is None or alloc.position + 1.0 <= alloc.units:
-                        job.take = 1.0
-                        job.served = True
-                        batch.append(job)
-                        self.left -= 1.0
-                        self.plan_tokens += 1.0
-                        continue
-                before = memory.preempts
-                self._give(job)
-                if self.stopped:
-                    return
-                if memory.preempts != before:
-                    i = jobs.index(job) + 1
-            return
-        while self.left > 0.0:
-            best: EngineJob | None = None
-            least: tuple[float, ...] = ()
-            for job in self.jobs:
-                if job.served or job.stalled or job.visited == self.visit:
-                    continue
-                key = stmt.keys(job, self)
-                if best is None or key < least:
-                    best, least = job, key
-            if best is None:
-                return
-            best.visited = self.visit
-            if stmt.only is not None and stmt.only(best, self) == 0.0:
-                continue
-            self._give(best)
-            if self.stopped:
-                return
-
-    def _give(self, job: EngineJob) -> None:
-        """Give the job its tokens, growing its memory first where its run does."""
-        take = self._tokens(job, self.left, self.limit)
-        if not take > 0.0:
-            if self.granule is not None and not job.decoding:
-                self.short = True
-            return
-        alloc = job.growing
-        if alloc is not None:
-            reach = alloc.position + take
-            if reach > alloc.units:
-                outcome = self.machine.memory.enlarge(job.session, alloc, reach - alloc.units)
-                if outcome is Growth.PREEMPTED:
-                    self.stopped = True
-                    return
-                if outcome is Growth.STALLED:
-                    job.stalled = True
-                    self.machine.memory.stall(job.session, alloc, reach - alloc.units)
-                    return
-        job.take = take
-        job.served = True
-        self.batch.append(job)
-        self.left -= take
-        self.plan_tokens += take
-        if not job.decoding:
-            self.plan_prefilled += take
-
-    def _head(self) -> tuple[Pool, Session] | None:
-        """The first queue with somebody in it, and its selected head."""
-        for pool in self.queues:
-            if pool.queue:
-                return pool, self.machine.memory.selected(pool)
-        return None
-
-    def _admit_one(self, left: float) -> bool:
-        """Admit the head of the queues if it fits, and run it up to its first wait."""
-        machine = self.machine
-        memory = machine.memory
-        self.attempt = left
-        try:
-            head = self._head()
-            if head is None:
-                return False
-            pool, session = head
-            demand = memory.demand(session, pool)
-            if not memory.fits(demand):
-                return False
-            memory.admit(session, pool, demand)
-        finally:
-            self.attempt = None
-        self.plan_admitted += 1.0
-        self.entered.append((session, session.attrs[machine.program.slot_cached]))
-        machine.drain()
-        return True
-
-    def _admit(self, stmt: AdmitStmt) -> None:
-        while self.left > 0.0 and not self.short and not self.stopped:
-            if stmt.gate is not None:
-                gate = stmt.gate(self)
-                if gate != 0.0 and gate != 1.0:
-                    raise Fault(
-                        "guard-not-a-test",
-                        f"the `while` of engine `{self.name}` is {number(gate)}",
-                        "a guard is 0 or 1",
-                    )
-                if not gate:
-                    return
-            mark = self.next_job
-            if not self._admit_one(self.left):
-                return
-            for job in [j for j in self.jobs if j.number > mark]:
-                if stmt.only is not None and stmt.only(job, self) == 0.0:
-                    continue
-                if self.left > 0.0 and job.session.job is job:
-                    self._give(job)
-
-    def _exclusive(self) -> None:
-        """One prefill alone, or else the decodes; a fitting waiting prefill displaces them.
-
-        A running prefill takes precedence, also one that waits for room to grow.
-        """
-        prefilling = False
-        for job in list(self.jobs):
-            if not job.decoding and job.session.job is job:
-                prefilling = True
-                if job.stalled:
-                    continue
-                self._give(job)
-                if job.served or self.stopped:
-                    return
-        if prefilling:
-            return
-        for job in list(self.jobs):
-            if self.left > 0.0 and job.session.job is job and job.decoding and not job.stalled:
-                self._give(job)
-                if self.stopped:
-                    return
-        while self.left > 0.0 and self.machine.memory.preempts == self.plan_before:
-            mark = self.next_job
-            if not self._admit_one(self.whole):
-                return
-            for job in [j for j in self.jobs if j.number > mark]:
-                if not job.decoding:
-                    spent = self.whole - self.left
-                    self.left = self.whole
-                    self._give(job)
-                    if not job.served:  # without room to grow it displaces nobody
-                        self.left -= spent
-                        return
-                    for other in self.batch:
-                        if other is not job:
-                            other.served = False
-                    self.batch = [job]
-                    return
-                if self.left > 0.0:
-                    self._give(job)
 
     def _launch(self) -> None:
         """The batch is complete: measure it, read its cost, schedule its end."""
