@@ -6,19 +6,22 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from serq.api import load
 from serq.diagnostics import SerqError, Severity, Source
 from serq.editor import meanings
+from serq.fuzz.case import RandomProgram
+from serq.fuzz.programs import programs
+from serq.fuzz.stations import station_programs
 from serq.ir.functions import function_name
 from serq.ir.moments import Moment, moments, spelling
-from serq.ir.nodes import Ctx, Fun
+from serq.ir.nodes import Ctx, Fun, Program
 from serq.ir.validate.issues import Issues
 from serq.ir.validate.model import Model
 from serq.ir.validate.sites import all_sites
-from serq.link import compile_text
+from serq.link import SourceMap, compile_text
 from serq.lower.vocabulary import ARITHMETIC, DISTRIBUTIONS, FUNCTIONS
 from serq.lsp.check import check
 from serq.lsp.cursor import Block, Expects, cursor_at
@@ -99,19 +102,12 @@ IMPLIED = re.compile(r"tool|preempt lifo|serve delay|to \w+ \(.*\)|.*decode firs
 """Texts that stand for expressions without being one."""
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
-def test_moments_are_the_linkers(path: Path) -> None:
-    """Behind every expression of a program, the moment is the one that the linker gives it."""
-    try:
-        loaded = load(path, need_horizon=False)
-    except SerqError:
-        pytest.skip("refused by the linker")
-    where = loaded.source_map
-    assert where is not None
+def compare_moments(program: Program, where: SourceMap, name: str) -> int:
+    """Compares the moment behind each expression with the linker's; how many there were."""
     compared = 0
-    for site in all_sites(Model(loaded.program, Issues())):
+    for site in all_sites(Model(program, Issues())):
         span = where.span_of(site.expr)
-        if span is None or where.frames_of(site.expr) or span.source.name != str(path):
+        if span is None or where.frames_of(site.expr) or span.source.name != name:
             continue
         implied = IMPLIED.fullmatch(span.text) or (
             site.moment is Moment.PS and span.text.isidentifier()  # a delay, a latency
@@ -124,10 +120,43 @@ def test_moments_are_the_linkers(path: Path) -> None:
         if bound:  # a binding at admission, which stands for its value where it is read
             assert cursor.block is Block.ADMISSION or "admission" in cursor.statement
         else:
-            assert cursor.moment is site.moment, (
-                f"{span.text!r} on line {span.source.position(span.start)}"
-            )
+            place = span.source.position(span.start)
+            assert cursor.moment is site.moment, f"{span.text!r} at {place}"
+    return compared
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+def test_moments_are_the_linkers(path: Path) -> None:
+    """Behind every expression of a program, the moment is the one that the linker gives it."""
+    try:
+        loaded = load(path, need_horizon=False)
+    except SerqError:
+        pytest.skip("refused by the linker")
+    assert loaded.source_map is not None
+    compared = compare_moments(loaded.program, loaded.source_map, str(path))
     assert compared or "examples" not in str(path)
+
+
+def test_moments_in_random_programs_are_the_linkers() -> None:
+    """The same of random programs, queues with their entries among them."""
+    compared = 0
+
+    @seed(9)
+    @settings(
+        max_examples=60, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(programs() | station_programs())
+    def compare(case: RandomProgram) -> None:
+        nonlocal compared
+        try:
+            linked = compile_text(Source("<program>", case.text), settings=case.settings())
+        except SerqError:
+            return
+        compared += compare_moments(linked.program, linked.source_map, "<program>")
+
+    compare()
+    assert compared > 500
 
 
 @given(st.integers(0, len(VLLM)))

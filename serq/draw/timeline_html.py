@@ -10,9 +10,9 @@ import numpy as np
 import serq
 from serq.draw.timeline_layout import axis_of, rows_of, stay_of_chunk
 from serq.draw.timeline_record import EngineTrack, Timeline
-from serq.draw.timeline_tracks import Track, panels, summary
+from serq.draw.timeline_tracks import Track, heading, panels, summary
 from serq.interp.report import F64
-from serq.page.scale import extremes, short
+from serq.page.scale import extremes
 from serq.page.templating import template
 
 MOST_POINTS = 500_000
@@ -49,7 +49,7 @@ def html(timeline: Timeline, title: str, axis: str | None = None) -> str:
     }
     return template("serq.draw", "timeline.html.j2").render(
         title=title,
-        span=f"{short(timeline.start, 6)} to {short(timeline.end, 6)}",
+        span=heading(timeline),
         version=serq.__version__,
         panels=[
             {

@@ -234,11 +234,11 @@ class _Watcher:
             self._serve(self.request(machine, job.session), i, job.take, bool(job.decoding))
 
     def _residents(self, machine: Any, jobs: list[Any], i: int) -> None:
-        present = {self.request(machine, job.session) for job in jobs}
+        numbers = [self.request(machine, job.session) for job in jobs]
+        present = set(numbers)
         for number in [n for n in self.stays if n not in present]:
             del self.stays[number]
-        for job in jobs:
-            number = self.request(machine, job.session)
+        for number in numbers:
             place = self.stays.get(number)
             if place is None:
                 place = self.stays[number] = len(self.track.stays)

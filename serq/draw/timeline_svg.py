@@ -8,8 +8,8 @@ from math import inf
 import numpy as np
 
 from serq.draw.timeline_layout import Axis, Rows, axis_of, rows_of, stay_of_chunk
-from serq.draw.timeline_record import EngineTrack, Timeline
-from serq.draw.timeline_tracks import Events, Track, count, panels, summary
+from serq.draw.timeline_record import Chunk, EngineTrack, Timeline
+from serq.draw.timeline_tracks import Events, Track, count, heading, panels, summary
 from serq.interp.report import F64
 from serq.page.scale import extremes, px, short, tick_labels, ticks
 from serq.page.shapes import Drawing, steps
@@ -72,10 +72,9 @@ def svg(timeline: Timeline, title: str, axis: str | None = None) -> str:
             _events(picture, events)
         picture.y += 6.0
     _time_axis(picture)
-    span = f"{short(timeline.start, 6)} to {short(timeline.end, 6)}"
     return template("serq.draw", "timeline.svg.j2").render(
         title=clip(title, 100),
-        span=span,
+        span=clip(heading(timeline), 90),
         width=px(WIDTH),
         height=px(picture.y + 40.0),
         shapes=picture.shapes,
@@ -117,7 +116,9 @@ def _rows(picture: Picture, track: EngineTrack) -> None:
         tip = track.requests[stay.request].label
         y = top + row * height
         picture.rect("stay", x0, y + gap / 2, max(x1 - x0, NARROWEST), height - gap, tip)
-    _chunks(picture, track, rows, (lefts, rights), top, height - gap)
+    _chunks(picture, track, rows, (lefts, rights), top, height, height - gap)
+    if not rows.requests:
+        _bounds(picture, track, rows, top, height)
     for place, time in track.preemptions:
         x, y = picture.x(time), top + rows.of_stay[place] * height
         label = track.requests[track.stays[place].request].label
@@ -144,45 +145,78 @@ def _waits(picture: Picture, track: EngineTrack, rows: Rows, top: float, height:
 
 def _chunks(
     picture: Picture, track: EngineTrack, rows: Rows, edges: tuple[F64, F64], top: float,
-    height: float,
+    pitch: float, height: float,
 ) -> None:  # fmt: skip
-    """What each stay was given; neighbours too narrow to tell apart are drawn as one."""
+    """What each stay was given: decodes, and over them prefills, at least a pixel wide.
+
+    Neighbours of one kind that are too narrow to tell apart are drawn as one.
+    """
     lefts, rights = edges
-    pending: dict[int, tuple[bool, float, float, str]] = {}
-
-    def put(row: int) -> None:
-        decoding, x0, x1, tip = pending.pop(row)
-        y = top + row * (height + (1.0 if height > 3.0 else 0.0)) + (0.5 if height > 3.0 else 0.0)
-        picture.rect("decode" if decoding else "prefill", x0, y, max(x1 - x0, NARROWEST), height,
-                     tip)  # fmt: skip
-
+    bars: dict[tuple[int, bool], list[_Bar]] = {}
     for chunk, stay in zip(track.chunks, stay_of_chunk(track), strict=True):
-        row = rows.of_stay[stay]
-        x0 = float(lefts[chunk.first])
-        x1 = float(rights[chunk.first + chunk.count - 1])
-        before = pending.get(row)
-        tokens = (
-            count(int(chunk.tokens), "token")
-            if chunk.tokens == 1
-            else (f"{short(chunk.tokens, 6)} tokens")
+        made = _Bar(
+            float(lefts[chunk.first]),
+            float(rights[chunk.first + chunk.count - 1]),
+            track.requests[chunk.request].label,
+            _said(chunk),
+            "" if chunk.decoding else short(chunk.tokens, 5),
         )
-        mode = "decode" if chunk.decoding else "prefill"
-        times = "" if chunk.count == 1 else f" in each of {chunk.count} iterations"
-        tip = f"{track.requests[chunk.request].label}: {mode} {tokens}{times}"
-        if before is not None:
-            narrow = x1 - x0 < NARROWEST or before[2] - before[1] < NARROWEST
-            if before[0] is chunk.decoding and narrow and x0 - before[2] < NARROWEST:
-                pending[row] = (chunk.decoding, before[1], x1, tip)
-                continue
-            put(row)
-        pending[row] = (chunk.decoding, x0, x1, tip)
-        if not chunk.decoding and x1 - x0 > 30.0 and height > 10.0:
-            y = top + row * (height + 1.0) + height - 2.5
-            shown = short(chunk.tokens, 5)
-            put(row)
-            picture.text("inside", (x0 + x1) / 2.0, y, shown, tip)
-    for row in list(pending):
-        put(row)
+        drawn = bars.setdefault((rows.of_stay[stay], chunk.decoding), [])
+        before = drawn[-1] if drawn else None
+        if before is None or not before.joins(made):
+            drawn.append(made)
+    for decoding in (True, False):
+        for row in range(rows.count):
+            for bar in bars.get((row, decoding), ()):
+                y = top + row * pitch + (pitch - height) / 2.0
+                width = max(bar.right - bar.left, NARROWEST if decoding else 1.0)
+                tip = f"{bar.who}: {bar.what}"
+                picture.rect("decode" if decoding else "prefill", bar.left, y, width, height, tip)
+                if bar.inside and width > 30.0 and height > 10.0:
+                    middle = (bar.left + bar.right) / 2.0
+                    picture.text("inside", middle, y + height - 2.5, bar.inside, tip)
+
+
+@dataclass
+class _Bar:
+    """What is drawn of one chunk, or of several that are too narrow apart."""
+
+    left: float
+    right: float
+    who: str
+    what: str
+    inside: str
+
+    def joins(self, after: _Bar) -> bool:
+        """Takes the bar behind it in, if one of them is too narrow to be told from the other."""
+        narrow = min(self.right - self.left, after.right - after.left) < NARROWEST
+        if not narrow or after.left - self.right >= NARROWEST:
+            return False
+        if after.who != self.who:
+            self.who = "several requests"
+        if after.what != self.what:
+            self.what = self.what.partition(" ")[0]
+        self.right, self.inside = after.right, ""
+        return True
+
+
+def _said(chunk: Chunk) -> str:
+    """What a chunk gives, in words."""
+    tokens = "1 token" if chunk.tokens == 1 else f"{short(chunk.tokens, 6)} tokens"
+    times = "" if chunk.count == 1 else f" in each of {chunk.count} iterations"
+    return f"{'decode' if chunk.decoding else 'prefill'} {tokens}{times}"
+
+
+def _bounds(picture: Picture, track: EngineTrack, rows: Rows, top: float, pitch: float) -> None:
+    """Where one stay follows another in a slot, a line between them."""
+    ends: dict[int, int] = {}
+    lines = []
+    for row, stay in zip(rows.of_stay, track.stays, strict=True):
+        if ends.get(row) == stay.first - 1:
+            x = picture.x(track.starts[stay.first])
+            lines.append(f"M{px(x)} {px(top + row * pitch)}v{px(pitch)}")
+        ends[row] = stay.last
+    picture.path("bound", "".join(lines))
 
 
 def _grid(picture: Picture, track: EngineTrack, top: float) -> None:
@@ -243,8 +277,8 @@ def _time_axis(picture: Picture) -> None:
         picture.text("axis", x, y + 17.0, label)
         if axis.kind == "iterations":
             picture.text("axis", x, y + 31.0, short(axis.time(mark), 4))
-    picture.text("axisname", LEFT - 8.0, y + 17.0, "iteration" if axis.kind == "iterations"
+    picture.text("axisname", LEFT - 18.0, y + 17.0, "iteration" if axis.kind == "iterations"
                  else "time")  # fmt: skip
     if axis.kind == "iterations":
-        picture.text("axisname", LEFT - 8.0, y + 31.0, "time")
+        picture.text("axisname", LEFT - 18.0, y + 31.0, "time")
     picture.y = y

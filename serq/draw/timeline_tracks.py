@@ -7,6 +7,7 @@ from math import inf, isfinite
 
 import numpy as np
 
+from serq.diagnostics import SerqError
 from serq.draw.timeline_record import EngineTrack, PoolTrack, Series, Timeline
 from serq.interp.report import F64
 from serq.page.scale import short
@@ -57,7 +58,10 @@ class Panel:
 
 
 def panels(timeline: Timeline) -> list[Panel]:
-    """The engines that ran, each with its memory and queues, then all other pools and stages."""
+    """The engines that ran, each with its memory and queues, then all other pools and stages.
+
+    Raises `SerqError` where there is none of them.
+    """
     made = []
     drawn: set[int] = set()
     for number, track in timeline.engines.items():
@@ -87,7 +91,24 @@ def panels(timeline: Timeline) -> list[Panel]:
     rest += [_jobs(stage) for stage in timeline.stages]
     if rest:
         made.append(Panel(None, rest, []))
+    if not made:
+        raise SerqError.of(
+            "nothing-to-draw",
+            f"no iteration was run from {timeline.start:g} to {timeline.end:g}, and the program "
+            "has no pool and no other stage",
+            help="draw a time at which the engine has work",
+        )
     return made
+
+
+def heading(timeline: Timeline) -> str:
+    """The window of time, and the engines that ran no iteration in it."""
+    said = f"time {short(timeline.start, 6)} to {short(timeline.end, 6)}"
+    idle = [track.name for track in timeline.engines.values() if not len(track.starts)]
+    if idle:
+        names = ", ".join(idle[:6]) + (", …" if len(idle) > 6 else "")
+        said += f"; no iteration of {names}"
+    return said
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

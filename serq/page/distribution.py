@@ -144,12 +144,13 @@ def histogram(ordered: F64, logarithmic: bool) -> Histogram:
 
 
 def _even_edges(ordered: F64, low: float, high: float) -> F64:
-    """Edges by Freedman and Diaconis' rule, rounded, 10 to 50 bins; whole numbers stand mid-bin."""
+    """Edges by Freedman and Diaconis' rule, rounded, 15 to 50 bins; whole numbers stand mid-bin."""
     n = len(ordered)
     spread = rank(ordered, 0.75) - rank(ordered, 0.25)
     wanted = 2.0 * spread / n ** (1.0 / 3.0)
-    width = min(max(wanted, (high - low) / 50.0), (high - low) / 10.0)
-    step = nice_step(width, 1)
+    width = min(max(wanted, (high - low) / 50.0), (high - low) / 15.0)
+    power = nice_step(width, 1) / 10.0  # of 1, 2 or 5 tenths of what is near
+    step = min((k * power for k in range(1, 11)), key=lambda step: abs(log10(step / width)))
     if bool((ordered == np.floor(ordered)).all()) and high - low < 1e15:
         step = max(1.0, float(round(step)))
         first = low - 0.5 if step == 1.0 else floor(low / step) * step - 0.5

@@ -123,15 +123,27 @@
       var s0 = X0(a);
       g.fillRect(s0, row * rh + gap / 2, Math.max(0.4, X1(b) - s0), rh - gap);
     }
-    for (i = 0; i < e.chunks.length; i += 6) {
-      var first = e.chunks[i + 2], end = first + e.chunks[i + 3] - 1;
-      if (end < from || first > to) continue;
-      var lane = e.chunks[i], kind = e.chunks[i + 5], c0 = X0(first), c1 = X1(end);
-      var before = last.get(lane);
-      if (before && before[0] === kind && c1 < before[1] + 0.4) continue;
-      last.set(lane, [kind, c1]);
+    // Decodes, and over them prefills, which are at least a pixel wide.
+    for (var kind = 1; kind >= 0; kind--) {
+      last.clear();
       g.fillStyle = style(kind ? "decode" : "prefill");
-      g.fillRect(c0, lane * rh + gap / 2, Math.max(0.5, c1 - c0), rh - gap);
+      for (i = 0; i < e.chunks.length; i += 6) {
+        var first = e.chunks[i + 2], end = first + e.chunks[i + 3] - 1;
+        if (e.chunks[i + 5] !== kind || end < from || first > to) continue;
+        var lane = e.chunks[i], c0 = X0(first), c1 = X1(end);
+        if (last.has(lane) && c1 < last.get(lane) + 0.4) continue;
+        last.set(lane, c1);
+        g.fillRect(c0, lane * rh + gap / 2, Math.max(kind ? 0.5 : 1, c1 - c0), rh - gap);
+      }
+    }
+    if (!e.labels.length) {
+      last.clear();
+      g.fillStyle = style("bg");
+      for (i = 0; i < e.stays.length; i += 5) {
+        if (last.get(e.stays[i]) === e.stays[i + 2] - 1 && e.stays[i + 2] >= from && e.stays[i + 2] <= to)
+          g.fillRect(X0(e.stays[i + 2]) - 0.5, e.stays[i] * rh, 1, rh);
+        last.set(e.stays[i], e.stays[i + 3]);
+      }
     }
     if (w / Math.max(1, to - from + 1) >= 4) {
       g.fillStyle = style("bg");
