@@ -24,7 +24,7 @@ from serq.docsgen.markdown import CodeBlock, all_pages, anchors, blocks, links, 
 from serq.docsgen.pages import WHOLE, differences
 from serq.editor import meanings
 from serq.interp.report import Report
-from serq.ir.functions import DRAW_ARGUMENTS, SIGNATURES, draw_name, function_name
+from serq.ir.functions import COUNTERS, DRAW_ARGUMENTS, SIGNATURES, draw_name, function_name
 from serq.lower.vocabulary import AGGREGATES, BUILTIN, CONTEXT, LISTS
 
 ROOT = DOCS.parent
@@ -211,7 +211,8 @@ def test_no_option_is_invented() -> None:
 
 def test_the_reference_has_every_name() -> None:
     """Functions, distributions, attributes and variables of the language are all explained."""
-    assert set(meanings.FUNCTIONS) == {function_name(fun) for fun in SIGNATURES}
+    assert set(meanings.FUNCTIONS) == {function_name(fun) for fun in set(SIGNATURES) - COUNTERS}
+    assert set(meanings.COUNTERS) == {function_name(fun) for fun in COUNTERS}
     assert set(meanings.DISTRIBUTIONS) == {draw_name(dist) for dist in DRAW_ARGUMENTS}
     assert set(meanings.AGGREGATES) == set(AGGREGATES)
     assert set(meanings.ATTRIBUTES) == set(BUILTIN)
@@ -219,7 +220,8 @@ def test_the_reference_has_every_name() -> None:
     assert set(CONTEXT) <= set(meanings.VARIABLES) | dotted
     assert {name.split(".")[0] for name in meanings.LISTS} == LISTS | {"waiting"}
     text = (DOCS / "reference.md").read_text(encoding="utf-8")
-    for table in (meanings.FUNCTIONS, meanings.DISTRIBUTIONS, meanings.ATTRIBUTES, meanings.LISTS):
+    tables = [meanings.FUNCTIONS, meanings.COUNTERS, meanings.DISTRIBUTIONS, meanings.ATTRIBUTES]
+    for table in (*tables, meanings.LISTS):
         for meaning in table.values():
             assert f"`{meaning.usage}`" in text
 
@@ -227,7 +229,7 @@ def test_the_reference_has_every_name() -> None:
 def test_usages_have_as_many_arguments_as_the_functions() -> None:
     """A function is shown with its number of arguments."""
     for fun, kinds in SIGNATURES.items():
-        usage = meanings.FUNCTIONS[function_name(fun)].usage
+        usage = (meanings.FUNCTIONS | meanings.COUNTERS)[function_name(fun)].usage
         assert usage.count(",") + 1 == len(kinds)
     for dist, count in DRAW_ARGUMENTS.items():
         assert meanings.DISTRIBUTIONS[draw_name(dist)].usage.count(",") + 1 == count
