@@ -293,7 +293,14 @@ class Engine(Stage):
         if job.served:
             self.batch.remove(job)
             job.served = False
-            if not self.running:
+            if self.running:  # what it was being given is taken for computed
+                alloc = job.growing
+                if alloc is not None:
+                    alloc.position += job.take
+                    alloc.moved = True
+                    if alloc.hold is not None:
+                        alloc.hold.moved = True
+            else:
                 self.left += job.take
                 self.plan_tokens -= job.take
                 if not job.decoding:

@@ -389,8 +389,12 @@ class Memory:
         for place, session in enumerate(self.candidates(pool)):
             alloc = session.alloc_on(pool)
             assert alloc is not None
-            decoding = getattr(session.job, "decoding", 0.0)
-            key = keys(session, decoding, float(place), alloc.position)
+            job = session.job
+            position = alloc.position
+            if getattr(job, "growing", None) is alloc and job.served and job.stage.running:
+                position += job.take  # what an iteration is giving it is taken for computed
+            decoding = getattr(job, "decoding", 0.0)
+            key = keys(session, decoding, float(place), position)
             if best is None or not least < key:
                 best, least = session, key
         return best
@@ -399,11 +403,11 @@ class Memory:
         """The victim's hold on the pool is undone; it re-enters the queue of the hold."""
         alloc = victim.alloc_on(pool)
         assert alloc is not None
-        position = alloc.position
-        victim.attrs[self.slot_computed] = position
         engine = victim.job.stage if victim.job is not None else None
         counters = getattr(engine, "counters", None)
         self.withdraw(victim)
+        position = alloc.position
+        victim.attrs[self.slot_computed] = position
         while True:
             hold = victim.holds.pop()
             spec = hold.spec
