@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from itertools import pairwise
 from math import inf, nan
 from pathlib import Path
 from xml.etree import ElementTree
@@ -35,7 +36,7 @@ from serq.page.distribution import (
     rank,
 )
 from serq.page.report_page import page
-from serq.page.scale import log_ticks, nice_step, short, tick_labels, ticks
+from serq.page.scale import averages, log_ticks, nice_step, short, tick_labels, ticks
 from serq.page.templating import printable, with_code
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -337,6 +338,20 @@ def test_a_gauge_keeps_its_peaks() -> None:
     faint = next(shape for shape in chart.shapes if shape.cls == "fill faint")
     heights = [float(y) for y in re.findall(r"V([\d.]+)", faint.at)]
     assert min(heights) == 20.0  # the upper edge of the frame: the scale ends at 9
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(-5, 5)), min_size=1, max_size=10),
+    st.lists(st.integers(0, 40), min_size=2, max_size=6, unique=True),
+)
+def test_averages_of_a_step_function(points: list[tuple[int, int]], cuts: list[int]) -> None:
+    """Between two edges stands the time average of what is held there, 0 before the first time."""
+    held = dict(sorted(points))
+    edges = np.array(sorted(cuts), float)
+    found = averages(np.array([*held], float), np.array([*held.values()], float), edges)
+    for i, (a, b) in enumerate(pairwise(edges)):
+        at = [max((t for t in held if t <= x), default=None) for x in np.arange(a, b)]
+        assert found[i] == pytest.approx(np.mean([0 if t is None else held[t] for t in at]))
 
 
 # --- numbers ------------------------------------------------------------------------------------

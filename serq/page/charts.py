@@ -9,12 +9,14 @@ import numpy as np
 
 from serq.interp.report import F64, Gauge
 from serq.page.distribution import Distribution
-from serq.page.scale import extremes, log_ticks, px, short, tick_labels, ticks
+from serq.page.scale import averages, extremes, log_ticks, px, short, tick_labels, ticks
 from serq.page.shapes import Drawing, Shape, steps
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 20.0, 24.0
 SMALL = (380.0, 196.0)
 WIDE = (1180.0, 150.0)
+AVERAGES = 200
+"""Windows of time over which a gauge's average is drawn."""
 MARKED = (0.5, 0.9, 0.99)
 """Quantiles that a chart marks."""
 
@@ -255,14 +257,15 @@ def gauge_chart(gauge: Gauge, start: float, end: float) -> Chart:
     if start > 0.0:
         plot.rect("warmup", LEFT, TOP, x.at(start) - LEFT, plot.base - TOP, "the warm-up")
     plot.axes(10, 3)
-    columns = int(width - LEFT - RIGHT)
-    edges = np.linspace(0.0, end, columns + 1)
-    least, greatest = extremes(gauge.times, np.where(np.isfinite(gauge.values), gauge.values, 0.0),
-                               edges)  # fmt: skip
+    held = np.where(np.isfinite(gauge.values), gauge.values, 0.0)
+    edges = np.linspace(0.0, end, int(width - LEFT - RIGHT) + 1)
+    least, greatest = extremes(gauge.times, held, edges)
     zero = plot.y.at(0.0)
     xs = x.all(edges)
     plot.path("fill faint", steps(xs, plot.y.all(np.nan_to_num(greatest)), zero))
     plot.path("fill", steps(xs, plot.y.all(np.nan_to_num(least)), zero))
+    wide = np.linspace(0.0, end, AVERAGES + 1)
+    _staircase(plot, "average", x.all(wide), averages(gauge.times, held, wide))
     if isfinite(gauge.mean):
         y = plot.y.at(gauge.mean)
         plot.line("mark", LEFT, y, width - RIGHT, y)

@@ -120,3 +120,18 @@ def extremes(times: F64, values: F64, edges: F64) -> tuple[F64, F64]:
     np.fmin.at(low, column, values[inside])
     np.fmax.at(high, column, values[inside])
     return low, high
+
+
+def averages(times: F64, values: F64, edges: F64) -> F64:
+    """The time average of a step function between successive ``edges``, as in `extremes`.
+
+    What stands before the first time counts as 0; ``edges`` ascend strictly.
+    """
+    if not len(times):
+        return np.zeros(len(edges) - 1)
+    knots = np.append(times, max(float(times[-1]), float(edges[-1])))
+    areas = np.concatenate([[0.0], np.cumsum(values * np.diff(knots))])
+    # Beyond the last knot the area stays, before the first it is 0.
+    at = np.interp(edges, knots, areas)
+    found: F64 = np.diff(at) / np.diff(edges)
+    return found

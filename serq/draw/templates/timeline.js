@@ -274,6 +274,7 @@
     if (Math.abs(event.clientX - begun.x) > 4) show(Math.min(a, b), Math.max(a, b));
     begun = null;
   });
+  document.documentElement.addEventListener("pointerleave", hide);
   document.addEventListener("pointercancel", function () { begun = null; mark.style.display = "none"; });
   document.addEventListener("dblclick", function (event) { if (onCanvas(event)) all(); });
   document.addEventListener("wheel", function (event) {
