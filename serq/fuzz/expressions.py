@@ -57,6 +57,8 @@ class Expressions:
         tests = ["running.decoding > 0", "running.count < 2", "batch.tokens == 0",
                  "running.preempted == 0", "waiting.count > 0", "running.kv_decode < 12",
                  "batch.prefilled == 0", "waiting.admitted == 0"]  # fmt: skip
+        if self.w.engine is not None and self.w.engine.count:
+            tests.remove("waiting.count > 0")
         tests += [f"{register} > 1" for register in self.w.registers]
         return self.w.pick(tests)
 

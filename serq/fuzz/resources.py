@@ -122,9 +122,12 @@ class Resources(Writer):
         if not count and self.chance(40):
             self.registers.append("r0")
         chunk, granule = self.chunk()
+        if count:  # a member of a family does not read the queues of all
+            chunk = chunk.replace("running.count + waiting.count > 1", "running.count > 1")
         schedule = self.schedule(chunk, granule, taking)
         self.registers = [r for r in self.registers if f"set {r} " in schedule]
-        budgets = BUDGETS + [f"8 + min(4, max(0, {r}))" for r in self.registers]
+        budgets = [b for b in BUDGETS if not count or "waiting" not in b]
+        budgets += [f"8 + min(4, max(0, {r}))" for r in self.registers]
         costs = COSTS + [f"0.5 + min(2, max(0, {r}))" for r in self.registers]
         items = [f"reqs{size(queues) if queues > 1 else ''} cap {slots};"]
         items.append(f"tokens cap {self.pick(budgets)};")
