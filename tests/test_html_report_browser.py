@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,15 @@ def timeline_file(directory: Path, program: Loaded, title: str = "p") -> Path:
     return file
 
 
+def until(tab: Any, true: Callable[[], bool]) -> None:
+    """Wait until the page has caught up, on a busy machine too."""
+    for _ in range(100):
+        if true():
+            return
+        tab.wait_for_timeout(50)
+    raise AssertionError("the page has not changed in five seconds")
+
+
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 INK = """canvas => { const d = canvas.getContext('2d').getImageData(0, 0, canvas.width,
@@ -107,11 +116,7 @@ def test_a_report_in_a_browser(browser: Any, tmp_path: Path, scheme: str) -> Non
         assert (background(tab) > 700) is (scheme == "light")
         tab.click("nav a[href='#gauges']")
         place = "document.querySelector('#gauges').getBoundingClientRect().top"
-        for _ in range(50):  # the page scrolls smoothly
-            if tab.evaluate(place) < 200:
-                break
-            tab.wait_for_timeout(100)
-        assert tab.evaluate(place) < 200
+        until(tab, lambda: tab.evaluate(place) < 200)  # the page scrolls smoothly
 
 
 def test_a_report_on_a_telephone(browser: Any, tmp_path: Path) -> None:
@@ -150,7 +155,7 @@ def test_a_large_report_opens_at_once(browser: Any, tmp_path: Path) -> None:
     begun = time.monotonic()
     with opened(browser, file) as tab:
         assert tab.locator("svg").count() > 4
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 20
 
 
 @SCHEMES
@@ -183,11 +188,13 @@ def test_a_timeline_zooms(browser: Any, tmp_path: Path) -> None:
         tab.mouse.down()
         tab.mouse.move(x + rows["width"] * 0.5, y, steps=4)
         tab.mouse.up()
-        tab.wait_for_timeout(100)
+        until(tab, lambda: view() != whole)
         low, high = view()
         assert low == pytest.approx(whole[0] + width * 0.25, abs=width * 0.01)
         assert high == pytest.approx(whole[0] + width * 0.5, abs=width * 0.01)
-        assert tab.locator("canvas[data-rows]").evaluate("c => c.toDataURL()") != before
+        until(
+            tab, lambda: tab.locator("canvas[data-rows]").evaluate("c => c.toDataURL()") != before
+        )
         assert "iterations" in tab.locator("#window").inner_text()
         tab.keyboard.press("ArrowRight")
         assert view()[0] == pytest.approx((low + high) / 2)
@@ -199,14 +206,12 @@ def test_a_timeline_zooms(browser: Any, tmp_path: Path) -> None:
         tab.mouse.move(x + rows["width"] * 0.5, y)
         tab.keyboard.down("Control")
         tab.mouse.wheel(0, -100)
+        until(tab, lambda: view()[1] - view()[0] < width * 0.8)
         tab.keyboard.up("Control")
-        tab.wait_for_timeout(100)
-        assert view()[1] - view()[0] < width * 0.8
         tab.dblclick("canvas[data-rows]")
         assert view() == whole
         tab.select_option("#axis", "time")
-        tab.wait_for_timeout(100)
-        assert view() == (0.0, 30.0)
+        until(tab, lambda: view() == (0.0, 30.0))
 
 
 def test_a_timeline_says_what_stands_under_the_pointer(browser: Any, tmp_path: Path) -> None:
