@@ -362,6 +362,53 @@ def test_a_grower_that_preempts_itself_ends_the_serving() -> None:
     assert report.pools[1].preemptions == 2
 
 
+def test_a_self_preemption_ends_the_serving_of_later_statements_too() -> None:
+    """A statement after the grower's serves nobody in that iteration, and the queue is tried."""
+    # The run above, with session 2 served by a statement of its own. 1: 1 preempts itself, and 2
+    # gets nothing, though its statement comes. 2: 0, 2; 1 starts over. 3: 0; 1 preempts itself
+    # (its statement comes first), 2 gets nothing. 4: 0, 2, which is done; 1 starts over.
+    # language.md: "a grower that preempts itself ends the iteration's serving
+    # (scheduler.py:807-813); then admit waiting admits from the queues the engine admits". The
+    # reference build ends the one statement; the fuzzer's EXCEPTIONS name the case.
+    schedule = """
+      advance running only (serial < 2);
+      advance running only (serial == 2);
+      admit waiting while (running.preempted == 0);
+    """
+    source = batch(
+        engine(8, kv=12, schedule=schedule, rules="preempt by (serial == 1 ? 0 : 1);"),
+        REQUEST,
+        n=[2, 2, 2],
+        o=[4, 1, 2],
+        u=[6, 2, 4],
+    )
+    check(
+        source,
+        20,
+        reference=False,
+        start=[(0, 0), (1, 0), (2, 0), (1, 2), (1, 4)],
+        first=[(0, 1), (1, 1), (2, 1), (1, 3), (1, 5)],
+        done=[(0, 5), (2, 5), (1, 6)],
+    )
+    admits = schedule.replace("while (running.preempted == 0)", "")
+    source = batch(
+        engine(8, kv=12, schedule=admits, rules="preempt by (serial == 1 ? 0 : 1);"),
+        REQUEST,
+        n=[2, 2, 2],
+        o=[4, 1, 2],
+        u=[6, 2, 4],
+    )
+    # 1 to 4: 0 decodes, 1 preempts itself and starts over at once, 2 gets nothing.
+    # 5: 1 and 2 decode; 1 is done. 6: 2.
+    check(
+        source,
+        20,
+        reference=False,
+        start=[(0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (1, 3), (1, 4)],
+        done=[(0, 5), (1, 6), (2, 7)],
+    )
+
+
 SERVED = """
   hold reqs (cost(reqs, 1)), kv (cost(kv, u)) {
     observe resumed = computed;

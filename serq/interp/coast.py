@@ -27,6 +27,7 @@ from serq.interp.pool import SLACK, Pool
 from serq.interp.schedule import AdmitStmt, BranchStmt, ServeStmt
 from serq.interp.stats import LOG_STEP, ZERO_BUCKET
 from serq.ir import nodes as ir
+from serq.ir.functions import COUNTERS
 from serq.ir.nodes import Ctx, Fun
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ _OF_A_BATCH = {
 }  # fmt: skip
 """What an iteration's claim reads that is the same throughout a stretch."""
 _PURE = {Fun.ABS, Fun.FLOOR, Fun.CEIL, Fun.SQRT, Fun.EXP, Fun.LN, Fun.MIN, Fun.MAX, Fun.POW}
-_STILL = {Fun.QUEUED, Fun.HOLDERS, Fun.QUEUE, Fun.EST_LAMBDA, Fun.EST_RHO, Fun.EST_WAIT}
+_STILL = {
+    Fun.QUEUED, Fun.HOLDERS, Fun.QUEUE, Fun.EST_LAMBDA, Fun.EST_RHO, Fun.EST_WAIT, *COUNTERS,
+}  # fmt: skip
 """Queries whose answer does not change while nothing but decode iterations happens."""
 _OF_A_GAUGE = _STILL | {Fun.USED, Fun.FREE, Fun.BUSY, Fun.PRICE}
 """Queries that only a growth, of all that a stretch does, can change."""

@@ -106,6 +106,7 @@ class Engine(Stage):
         "memory",
         "needs",
         "next_job",
+        "over",
         "plan",
         "plan_admitted",
         "plan_before",
@@ -152,7 +153,9 @@ class Engine(Stage):
         self.entered: list[tuple[Session, float]] = []
         """Whom this iteration admitted, in order, with the prefix that each consumed."""
 
-        self.stopped = self.short = False
+        self.stopped = self.over = self.short = False
+        """The schedule's statement is over; the iteration's serving is; a granule left no room."""
+
         self.idle = False
         self.plan: Plan | None = None
         self.coasted = 0
@@ -345,7 +348,7 @@ class Engine(Stage):
         self.plan_before = memory.preempts
         self.plan_tokens = self.plan_prefilled = self.plan_admitted = 0.0
         self.entered = []
-        self.stopped = self.short = False
+        self.stopped = self.over = self.short = False
         self.batch = []
         registers = self.registers
         saved = [machine.registers[i] for i in registers] if registers else registers

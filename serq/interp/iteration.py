@@ -30,6 +30,14 @@ def plan_iteration(engine: Engine) -> None:
         _run(engine, engine.program)
 
 
+def serving_is_over(engine: Engine) -> bool:
+    """Whether a grower preempted itself: that ends the iteration's serving (scheduler.py:807-813).
+
+    Its own statement ends, and what the schedule serves after it serves nobody.
+    """
+    return engine.over
+
+
 def _run(engine: Engine, statements: Sequence[Any]) -> None:
     for stmt in statements:
         engine.stopped = False
@@ -52,6 +60,8 @@ def _run(engine: Engine, statements: Sequence[Any]) -> None:
 
 def _serve(engine: Engine, stmt: ServeStmt) -> None:
     """Serve the residents not yet served, in the statement's order."""
+    if serving_is_over(engine):
+        return
     engine.visit = visit = engine.visit + 1
     if stmt.keys is None:
         memory, jobs, batch, only = engine.machine.memory, engine.jobs, engine.batch, stmt.only
@@ -113,7 +123,7 @@ def _give(engine: Engine, job: EngineJob) -> None:
         if reach > alloc.units:
             outcome = engine.machine.memory.enlarge(job.session, alloc, reach - alloc.units)
             if outcome is Growth.PREEMPTED:
-                engine.stopped = True
+                engine.stopped = engine.over = True
                 return
             if outcome is Growth.STALLED:
                 job.stalled = True
