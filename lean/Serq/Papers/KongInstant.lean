@@ -1,6 +1,10 @@
 import Serq.Papers.KongMoves
 /-!
-# Smallest Volume First
+# Smallest Volume First: an instant
+
+The commands of a ready session, of all ready sessions, and an instant until it has settled: the state stays
+what it is, and the sums move as `Moves` says. A session whose run has ended is in no list while others are
+admitted in its place; what it still owes is the time now, which it notes as its response.
 -/
 
 namespace Serq.Papers.KongSvf

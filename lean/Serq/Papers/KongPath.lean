@@ -1,8 +1,11 @@
 import Serq.Papers.FuelStays
 import Serq.Papers.KongInstant
-import Serq.Thm.TwoRuns
 /-!
-# Smallest Volume First
+# Smallest Volume First: a step, and the path
+
+After an instant has settled the engine serves everybody who has been admitted, one token each, for one unit
+of time. `Struct.endIteration` says what such a step does to the sums, `Potential` what they are measured
+against, and `Between.step` that every machine between events keeps it.
 -/
 
 namespace Serq.Papers.KongSvf
