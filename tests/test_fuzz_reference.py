@@ -16,7 +16,9 @@ from serq.fuzz.targets import reference as target
 FIXED, FRESH = 150, 150
 """Programs of a fixed seed, and of a seed that is new in every run of the tests."""
 
-RARE = {"stale completion", "batch shrank", "exclusive prefill", "left out", "spill"}
+RARE = {
+    "stale completion", "batch shrank", "exclusive prefill", "left out", "spill", "rejection",
+}  # fmt: skip
 """Situations that few programs get to; every other is met by several."""
 
 
