@@ -558,3 +558,50 @@ def test_without_an_engine_a_turn_has_a_response_only() -> None:
     """A turn that commits no token has neither ttft nor tpot; one that ends refused, nothing."""
     source = batch("", "run d (cost(d, 2)); branch (serial == 1) { end; }", x=[0, 0])
     check(source, 20, client=True, ttft=[], tpot=[], response=[(0, 2)])
+
+
+# --- a stage declared above the engine ----------------------------------------------------------
+
+# Session 0 comes at 0, session 1 at 5; the engine admits them, and their first run is a unit of
+# work on the processor-sharing stage. numerics.md, 11: after settling, one pass in declaration
+# order re-rates the ps stages and starts iterations. What an iteration's start lets run on a stage
+# above the engine is rated by the pass of the next event.
+CPU = "stage cpu : ps(1);"
+ADMITS = """
+  device gpu { compute (t) = t; }
+  engine e on gpu {
+    reqs cap 4; tokens cap 16;
+    schedule { advance running; admit waiting; }
+    execute (1);
+  }
+  pool reqs on e { queue fifo; }
+"""
+FIRST_THE_CPU = """
+  hold reqs (cost(reqs, 1)) {
+    run cpu (cost(cpu, 1)); observe ran = now;
+    run e prefill (cost(e, 4)); observe done = now;
+  }
+"""
+
+
+def test_a_job_that_an_admission_starts_below_the_engine_is_served_at_once() -> None:
+    """The pass over the stages comes to a ps stage below the engine after the admission."""
+    source = batch(ADMITS + CPU, FIRST_THE_CPU, at=[0, 5])
+    check(source, 50, ran=[(0, 1), (1, 6)], done=[(0, 2), (1, 7)])
+
+
+def test_a_job_that_an_admission_starts_above_the_engine_is_served_from_the_next_event_on() -> None:
+    """It is rated by the pass of the next event, here the other session's arrival at 5."""
+    # 5: session 0's job is rated alone and runs at 1 until 6. Session 1's comes after the pass; the
+    # stage's virtual time goes on at 1 until the next event, at 6, where both have had their unit.
+    # 6: session 0's prefill starts. 7: session 1's.
+    source = batch(CPU + ADMITS, FIRST_THE_CPU, at=[0, 5])
+    check(source, 50, ran=[(0, 6), (1, 6)], done=[(0, 7), (1, 8)])
+
+
+def test_a_job_above_the_engine_is_served_where_no_event_follows() -> None:
+    """With nothing else to wait for the stage takes the job up at once, instead of never."""
+    # language.md: "ps(φ): every job at once, each at φ(present)/present". The reference build
+    # ends this run without having served anybody.
+    source = batch(CPU + ADMITS, FIRST_THE_CPU, at=[0])
+    check(source, 50, reference=False, ran=[(0, 1)], done=[(0, 2)])
