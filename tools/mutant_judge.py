@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import serq
 from serq.diagnostics import SerqError
 from serq.fuzz.case import RandomProgram, from_file_text
-from serq.fuzz.drawn import drawn
+from serq.fuzz.drawn import of_target
 from serq.fuzz.lean_process import lean_process
 from serq.fuzz.reference import Crashed, Refused, samples
 from serq.fuzz.results import Result, difference, of_reference, of_report
-from serq.fuzz.targets import invariants, lean, metamorphic, reference, vllm
+from serq.fuzz.targets import TARGETS, invariants, metamorphic, vllm
 from serq.interp import run
 from serq.ir import nodes as ir
 from serq.ir.codec import from_json, to_json
@@ -79,12 +79,12 @@ def record(programs: int, seed: int) -> Cases:
     out = Cases()
     files = sorted((ROOT / "tests" / "corpus").glob("*.sq"))
     out.corpus = _reference([from_file_text(p.read_text(), p.name) for p in files])
-    cases = drawn(reference.cases(), seed, programs)
+    cases = of_target(TARGETS["reference"], seed, programs)
     out.reference = _reference(cases)
     out.texts = [case for case in cases if _compiles(case)]
     process = lean_process()
     if process is not None:
-        for case in drawn(lean.cases(), seed, programs // 2):
+        for case in of_target(TARGETS["lean"], seed, programs // 2):
             one = case if isinstance(case, ir.Program) else case.compile()
             made = executable(one).result
             if not isinstance(made, Executable):
@@ -98,7 +98,7 @@ def record(programs: int, seed: int) -> Cases:
     for path in places.scenarios():
         out.vllm.append((load(path), answers.load(places.recorded(path.stem, "0.31.0"))))
     if vllm.missing() is None:
-        for scenario in drawn(vllm.cases(), seed, programs // 4):
+        for scenario in of_target(TARGETS["vllm"], seed, programs // 4):
             answer = vllm.scheduler(scenario)
             if vllm.judge(scenario, answer).label == "equal":
                 out.vllm.append((scenario, answer))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from typing import TypeVar
+from random import Random
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as start_from
 from hypothesis.errors import HypothesisWarning
 from hypothesis.strategies import SearchStrategy
+
+from serq.fuzz.choices import Choices
+from serq.fuzz.target import Target
 
 T = TypeVar("T")
 
@@ -48,3 +52,11 @@ def drawn(cases: SearchStrategy[T], seed: int, count: int) -> list[T]:
                 one()
         chunk += 1
     return out
+
+
+def of_target(target: Target, seed: int, count: int) -> list[Any]:
+    """The first ``count`` cases that a search of the target with this seed looks at."""
+    draw = target.draw
+    if draw is None:
+        return drawn(target.cases(), seed, count)
+    return [draw(Choices(Random(f"{seed} {number}"))) for number in range(count)]

@@ -16,9 +16,9 @@ import serq
 from serq.diagnostics import SerqError, Source
 from serq.fuzz.case import RandomProgram
 from serq.fuzz.coverage.constructs import used, written
-from serq.fuzz.drawn import drawn
+from serq.fuzz.drawn import of_target
 from serq.fuzz.reach import watching
-from serq.fuzz.targets import lean, reference, vllm
+from serq.fuzz.targets import TARGETS, lean, reference, vllm
 from serq.ir import nodes as ir
 from serq.link import compile_text
 from serq.oracle import places
@@ -92,7 +92,7 @@ def _compared(cases: int, seed: int) -> Side:
     side = Side(missing=reference.missing())
     if side.missing is not None:
         return side
-    for case in drawn(reference.cases(), seed, cases):
+    for case in of_target(TARGETS["reference"], seed, cases):
         reached: Counter[str] = Counter()
         with watching(reached):
             label = reference.check(case).label
@@ -129,7 +129,7 @@ def _executed(cases: int, seed: int) -> Side:
     side = Side(missing=lean.missing())
     if side.missing is not None:
         return side
-    for case in drawn(lean.cases(), seed, cases):
+    for case in of_target(TARGETS["lean"], seed, cases):
         reached: Counter[str] = Counter()
         with watching(reached):
             label = lean.check(case).label
@@ -146,7 +146,7 @@ def _scheduled(cases: int, seed: int) -> Side:
     if side.missing is not None:
         return side
     scenarios: list[Scenario] = [load(path) for path in places.scenarios()]
-    for scenario in [*scenarios, *drawn(vllm.cases(), seed, cases)]:
+    for scenario in [*scenarios, *of_target(TARGETS["vllm"], seed, cases)]:
         reached: Counter[str] = Counter()
         with watching(reached):
             label = vllm.check(scenario).label

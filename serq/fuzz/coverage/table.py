@@ -15,6 +15,10 @@ EMPTY = "–"
 """A cell of nothing: a fact, so it is shown."""
 
 
+SITUATIONS = "Situations of a run"
+"""The last group: what runs reach, whatever the program says."""
+
+
 def to_json(measured: Measured) -> str:
     """The counts, one side after the other, constructs in the order of the table."""
     document: dict[str, Any] = {"cases": measured.cases, "seed": measured.seed, "sides": {}}
@@ -60,7 +64,7 @@ def rows(measured: Measured) -> dict[str, list[tuple[str, list[int]]]]:
         ]
         for group, names in GROUPS.items()
     }
-    out["Situations of a run"] = [
+    out[SITUATIONS] = [
         (name, [measured.sides[column].situations[name] for column in COLUMNS]) for name in REACHES
     ]
     return out
@@ -93,14 +97,15 @@ def page(measured: Measured) -> str:
     lines.append("")
     nothing = uncovered(measured)
     lines += [
-        "No side has met: " + (", ".join(_code(name) for name in nothing) or "nothing is left")
-        + ".",
+        "No side has met: " + ", ".join(_code(name) for name in nothing) + "."
+        if nothing
+        else "Every row has been met by some side.",
         "",
-    ]  # fmt: skip
+    ]
     for group, table in rows(measured).items():
         lines += [f"## {group}", "", _line(["", *COLUMNS]), _line(["---"] * (1 + len(COLUMNS)))]
         for name, counts in table:
-            about = f"{name}: {REACHES[name]}" if name in REACHES else _code(name)
+            about = f"{name}: {REACHES[name]}" if group == SITUATIONS else _code(name)
             lines.append(_line([about, *(str(count) if count else EMPTY for count in counts)]))
         lines.append("")
     return "\n".join(lines)
