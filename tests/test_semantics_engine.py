@@ -7,8 +7,13 @@ sees*), not from the interpreter.
 
 from __future__ import annotations
 
+import peer
 import pytest
 from semantics import batch, check
+
+from serq.api import Overrides, load
+from serq.fuzz.targets import reference
+from serq.ir.codec import to_json
 
 VLLM = "advance running; admit waiting while (running.preempted == 0);"
 
@@ -370,34 +375,15 @@ def test_a_self_preemption_ends_the_serving_of_later_statements_too() -> None:
     # language.md: "a grower that preempts itself ends the iteration's serving
     # (scheduler.py:807-813); then admit waiting admits from the queues the engine admits". The
     # reference build ends the one statement; the fuzzer's EXCEPTIONS name the case.
-    schedule = """
-      advance running only (serial < 2);
-      advance running only (serial == 2);
-      admit waiting while (running.preempted == 0);
-    """
-    source = batch(
-        engine(8, kv=12, schedule=schedule, rules="preempt by (serial == 1 ? 0 : 1);"),
-        REQUEST,
-        n=[2, 2, 2],
-        o=[4, 1, 2],
-        u=[6, 2, 4],
-    )
     check(
-        source,
+        two_statements(),
         20,
         reference=False,
         start=[(0, 0), (1, 0), (2, 0), (1, 2), (1, 4)],
         first=[(0, 1), (1, 1), (2, 1), (1, 3), (1, 5)],
         done=[(0, 5), (2, 5), (1, 6)],
     )
-    admits = schedule.replace("while (running.preempted == 0)", "")
-    source = batch(
-        engine(8, kv=12, schedule=admits, rules="preempt by (serial == 1 ? 0 : 1);"),
-        REQUEST,
-        n=[2, 2, 2],
-        o=[4, 1, 2],
-        u=[6, 2, 4],
-    )
+    source = two_statements().replace("while (running.preempted == 0)", "")
     # 1 to 4: 0 decodes, 1 preempts itself and starts over at once, 2 gets nothing.
     # 5: 1 and 2 decode; 1 is done. 6: 2.
     check(
@@ -605,3 +591,29 @@ def test_a_job_above_the_engine_is_served_where_no_event_follows() -> None:
     # ends this run without having served anybody.
     source = batch(CPU + ADMITS, FIRST_THE_CPU, at=[0])
     check(source, 50, reference=False, ran=[(0, 1)], done=[(0, 2)])
+
+
+def two_statements() -> str:
+    """The run of `test_a_self_preemption_ends_the_serving_of_later_statements_too`."""
+    schedule = """
+      advance running only (serial < 2);
+      advance running only (serial == 2);
+      admit waiting while (running.preempted == 0);
+    """
+    items = engine(8, kv=12, schedule=schedule, rules="preempt by (serial == 1 ? 0 : 1);")
+    return batch(items, REQUEST, n=[2, 2, 2], o=[4, 1, 2], u=[6, 2, 4])
+
+
+@peer.needs_peer
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("self-preemption", two_statements()),
+        ("ps-after-admission", batch(CPU + ADMITS, FIRST_THE_CPU, at=[0])),
+    ],
+)
+def test_the_fuzzer_names_where_the_reference_build_does_otherwise(name: str, source: str) -> None:
+    """The run differs from the reference build's in what the named exception says, and no more."""
+    assert name in reference.EXCEPTIONS
+    program = load(source=source, overrides=Overrides(horizon=20.0)).program
+    assert reference.check_runs(program, to_json(program)).label == f"equal but for {name}"
