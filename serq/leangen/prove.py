@@ -18,6 +18,7 @@ from serq.leangen.generate import (
     PROVED,
     ClaimedProgram,
     ClaimEntry,
+    GeneratedFile,
     Generation,
     library,
 )
@@ -217,20 +218,38 @@ def _generate(request: Request, outcome: Outcome) -> Generation:
     if request.update:
         outcome.written = generation.write(request.package.root)
     for path, how in generation.differing(request.package.root):
-        about = _about(generation, path)
+        about = _about(generation, request.package.root, path)
         outcome.problems.append(
             f"{path} {how}{about}: `serq prove --update` writes it (generated files are not edited)"
         )
     return generation
 
 
-def _about(generation: Generation, path: Path) -> str:
-    """Which claims a stale file states."""
+def _about(generation: Generation, root: Path, path: Path) -> str:
+    """Which claims a stale file states otherwise than their program does."""
     for file in generation.files:
         if file.path == path:
-            names = sorted({o.claim for o in file.origins if o.claim})
+            committed = root / path
+            text = committed.read_text(encoding="utf-8") if committed.is_file() else ""
+            names = stale_claims(file, text)
             return f" ({', '.join(f'claim `{n}`' for n in names)})" if names else ""
     return ""
+
+
+def stale_claims(file: GeneratedFile, committed: str) -> list[str]:
+    """The claims whose statements are not in the committed text: all of the file's when what they
+    are about, the program or its deployment, is not."""
+    lines = file.text.split("\n")
+    stale: set[str] = set()
+    for origin in file.origins:
+        made = "\n".join(lines[origin.first - 1 : origin.last])
+        made = made.split("\n\n/--")[0].rstrip()  # without the sentence above the next one
+        if f"\n{made}\n" in f"\n{committed}\n":
+            continue
+        if origin.claim is None:
+            return sorted({o.claim for o in file.origins if o.claim})
+        stale.add(origin.claim)
+    return sorted(stale)
 
 
 def unreached(package: LeanPackage) -> list[str]:
