@@ -2,10 +2,10 @@ import Main.Read
 /-!
 # Writing a step trace
 
-One JSON object per run: the iterations (start, tokens of each served session in serving order,
-admitted sessions with what
-each had cached, preempted sessions, free units of each pool, the counters of claims), the observations in the
-order made, and what the run ended with.
+One JSON object per run: the iterations (start, tokens of each served session in serving order, admitted
+sessions with what each had cached, preempted sessions, free units of each pool, and the counters of claims
+where they differ from those of the iteration before), the observations in the order made, and what the run
+ended with.
 -/
 
 open Lean (Json)
@@ -28,15 +28,25 @@ def counted (D : Deployment) (preempts : Nat) (c : Counters) : Json :=
     else nats [0, rejectedAt p c.rejections, 0, 0]
   .arr (engine :: pools).toArray
 
-def iteration (D : Deployment) (r : IterRec) : Json :=
+/-- Whether nothing has been counted since the iteration before. -/
+def uncounted : Option IterRec → IterRec → Bool
+  | some before, r => before.preempts == r.preempts && before.counters == r.counters
+  | none, _ => false
+
+def iteration (D : Deployment) (before : Option IterRec) (r : IterRec) : Json :=
+  let counts := if uncounted before r then [] else [("counted", counted D r.preempts r.counters)]
   let free := (D.pools.zip r.pools).map fun (P, s) => nat (P.cap - s.used)
-  Json.mkObj [
+  Json.mkObj <| counts ++ [
     ("start", nat r.start),
     ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray),
     ("admitted", .arr (r.admitted.map fun (i, c) => nats [i, c]).toArray),
     ("preempted", nats r.preempted),
-    ("free", .arr free.toArray),
-    ("counted", counted D r.preempts r.counters)]
+    ("free", .arr free.toArray)]
+
+/-- The iterations in order. -/
+def iterations (D : Deployment) : Option IterRec → List IterRec → List Json
+  | _, [] => []
+  | before, r :: rest => iteration D before r :: iterations D (some r) rest
 
 /-- The step trace of a run. -/
 def traceJson (input : Input) (m : Machine) (iters : List IterRec) : Json :=
@@ -44,7 +54,7 @@ def traceJson (input : Input) (m : Machine) (iters : List IterRec) : Json :=
     Json.arr #[.str (input.observes[o.name]?.getD "?"), nat o.serial, nat o.time, nat o.value]
   let pools := m.pools.map fun st => nats [st.used, sumSizes st.entries]
   Json.mkObj [
-    ("iterations", .arr (iters.reverse.map (iteration input.deployment)).toArray),
+    ("iterations", .arr (iterations input.deployment none iters.reverse).toArray),
     ("observations", .arr obs.toArray),
     ("preemptions", nat (preemptions m)),
     ("rejected", nat m.rejected),

@@ -129,7 +129,7 @@ def interpreted(program: ir.Program) -> StepTrace:
         pools=tuple((_number(p.used), _number(p.cached)) for p in machine.pools),
         counted=_counted(machine),
     )
-    return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, report.ended, end)
+    return StepTrace(tuple(steps), {k: tuple(v) for k, v in seen.items()}, report.ended, end)
 
 
 def _number(value: Any) -> Number:
@@ -172,24 +172,27 @@ def trace_of(answer: dict[str, Any], number: int = 0) -> StepTrace:
             raise SerqError.of("lean-exec", f"serq-exec refuses program {number}: {answer[key]}")
     if answer["outOfFuel"]:
         raise SerqError.of("lean-exec", f"serq-exec ran out of fuel on program {number}")
-    steps = tuple(
-        Step(
+    steps = []
+    counted: tuple[Counted, ...] = ()
+    for one in answer["iterations"]:
+        if "counted" in one:  # otherwise it is what it was
+            counted = tuple(tuple(row) for row in one["counted"])
+        step = Step(
             start=one["start"],
             batch=tuple((s, n) for s, n in one["batch"]),
             admitted=tuple((s, n) for s, n in one["admitted"]),
             preempted=tuple(one["preempted"]),
             free=tuple(one["free"]),
-            counted=tuple(tuple(row) for row in one["counted"]),
+            counted=counted,
         )
-        for one in answer["iterations"]
-    )
+        steps.append(step)
     seen: dict[tuple[str, int], list[Sample]] = {}
     for name, session, time, value in answer["observations"]:
         seen.setdefault((name, session), []).append((time, value))
     pools = tuple((used, cached) for used, cached in answer["pools"])
     counted = tuple(tuple(row) for row in answer["counted"])
     end = End(answer["preemptions"], answer["rejected"], pools, counted)
-    return StepTrace(steps, {k: tuple(v) for k, v in seen.items()}, answer["ended"], end)
+    return StepTrace(tuple(steps), {k: tuple(v) for k, v in seen.items()}, answer["ended"], end)
 
 
 def first_difference(ours: StepTrace, lean: StepTrace) -> Difference | None:
