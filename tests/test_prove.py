@@ -307,6 +307,15 @@ def test_an_error_in_a_proof_is_shown_at_its_line(library: Library) -> None:
     assert claim(library.record(), "capped")["status"] == "failed"
 
 
+def test_an_error_in_the_file_of_a_proof_names_the_claim(library: Library) -> None:
+    """A claim whose proof is in a file with an error elsewhere has failed, and is not missing."""
+    library.change("lean/Serq/Papers/Small.lean", "theorem", "theorem lemma_ : ERROR := x\ntheorem")
+    done = library.prove()
+    assert done.exit_code == 1
+    assert "there is no theorem" not in done.stderr
+    assert "claim `capped` of small.sq: the file of its proof has an error" in done.stderr
+
+
 def test_an_error_in_a_generated_file_names_its_construct(library: Library) -> None:
     """An error in a statement is traced to the claim in the program."""
     library.change("examples/papers/small.sq", "claim capped", "claim ERROR")

@@ -470,6 +470,9 @@ def _status(
     module = outcome.build.module(entry.theorem.rsplit(".", 1)[0]) if outcome.build else None
     if module is not None and module.blocked_by is not None:
         return FAILED, f"its proof could not be checked: {module.blocked_by} has an error"
+    if module is not None and module.errors:
+        first = module.errors[0]
+        return FAILED, f"the file of its proof has an error ({first.file}:{first.line})"
     if proof is None:
         return FAILED, f"there is no theorem `{entry.theorem}`: prove it, or list it as `open`"
     if entry.statement.side and f"{entry.theorem}_no_truncation" not in theorems:
