@@ -47,17 +47,26 @@ Writer = Callable[[TextIO], None]
 def write_files(files: Iterable[tuple[Path, Writer]]) -> None:
     """Write files whole: each to a temporary file beside it, then all are renamed into place.
 
-    Directories are made as needed. Raises `SerqError` (``unwritable-file``) when one cannot be
-    written, for instance on a full disk; then no file has changed and directories made on the
-    way are removed again.
+    Directories are made as needed. A link stays a link, a file keeps its permissions, and a device
+    or a pipe (``/dev/stdout``) is written to when all files stand. Raises `SerqError`
+    (``unwritable-file``) when one cannot be written, for instance on a full disk; then no file has
+    changed and directories made on the way are removed again.
     """
     ready: list[tuple[Path, Path]] = []
+    streams: list[tuple[Path, Writer]] = []
     made: list[Path] = []
     path = Path()
     try:
         for path, write in files:
-            _make_directory(path.parent, made)
-            ready.append((_temporary(path, write), path))
+            if _is_stream(path):
+                streams.append((path, write))
+                continue
+            place = Path(os.path.realpath(path))
+            _make_directory(place.parent, made)
+            ready.append((_temporary(place, write), place))
+        for path, write in streams:
+            with open(path, "w", encoding="utf-8", newline="\n") as out:
+                write(out)
         while ready:
             temporary, path = ready[-1]
             os.replace(temporary, path)
@@ -93,8 +102,24 @@ def _write(out: TextIO, text: str) -> None:
 def _make_directory(directory: Path, made: list[Path]) -> None:
     missing = [d for d in (directory, *directory.parents) if not d.exists()]
     for d in reversed(missing):
-        d.mkdir()
-        made.append(d)
+        try:
+            d.mkdir()
+        except FileExistsError:  # another command has made it meanwhile
+            if not d.is_dir():
+                raise
+        else:
+            made.append(d)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether there is something that no file may take the place of: a device, a pipe."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    if stat.S_ISREG(mode):  # a redirected standard output has a name of its own
+        return os.fspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    return not stat.S_ISDIR(mode)
 
 
 def _temporary(path: Path, write: Writer) -> Path:
@@ -107,11 +132,19 @@ def _temporary(path: Path, write: Writer) -> Path:
             write(out)
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, _permissions(path))
     except BaseException:
         os.unlink(name)
         raise
     return Path(name)
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is there, otherwise those of a new one."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -428,14 +429,35 @@ def test_broken_pipe(here):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_full_standard_output(here):
-    """A report that cannot be written is an error with status 1."""
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["run", "mm1.sq", "--horizon", "9"],
+        ["prove", "--why", "mm1.sq"],
+        ["fuzz", "--list"],
+        ["--help"],
+        ["run", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_full_standard_output(here, args):
+    """What cannot be written to standard output is one error with status 1, from all commands."""
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            command("run", "mm1.sq", "--horizon", "9"), stdout=full, stderr=subprocess.PIPE
-        )
+        done = subprocess.run(command(*args), stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
     assert done.stderr.count(b"error[") == 1 and b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("args", [["run", "mm1.sq", "--horizon", "9"], ["--help"]], ids=" ".join)
+def test_closed_standard_output(here, args):
+    """A standard output that the caller has closed is one error with status 1."""
+    line = shlex.join(command(*args)) + " >&-"
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"error[unwritable-file]: cannot write to standard output: it is closed\n"
+    )
 
 
 def test_any_locale(here):

@@ -55,7 +55,7 @@ def samples(name: str, values: list[float]):
     """The row of an observation with these values, one per time unit and session."""
     record = Samples(0.0)
     for i, value in enumerate(values):
-        record.add(value, float(i), i, 1)
+        record.add((value, float(i), i, 1))
     return record.summary(name)
 
 
@@ -423,6 +423,31 @@ def test_a_failing_writer_is_not_hidden(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(SerqError, match="cannot write"):
         write_text(tmp_path / ("n" * 300), "x")
+
+
+def test_a_device_is_written_to_and_stays(tmp_path):
+    """A pipe or a device gets the text and is not replaced by a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "text")
+        assert os.read(reader, 100) == b"text"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo() and [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_link_and_its_permissions_stay(tmp_path):
+    """What is written through a link changes the file behind it, which keeps its permissions."""
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "file", tmp_path / "link"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_text(link, "new")
+    assert link.is_symlink() and file.read_text() == "new"
+    assert file.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.fixture

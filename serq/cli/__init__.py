@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -35,6 +35,19 @@ INTERRUPTED = 130
 
 
 class _Lazy(click.Group):
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the command line; a standard output that is full or closed is one clear error."""
+        from serq.cli import output
+
+        output.replace_closed_streams()
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:  # printed by click or rich; `output.emit` has its own
+            if not output.is_output_fault(error):
+                raise
+            output.show(output.unwritable(error).diagnostics)
+            sys.exit(1)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

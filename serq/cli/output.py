@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import sys
@@ -27,10 +28,41 @@ def emit(text: str) -> None:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # click ends the command without a word
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # nothing more to flush at exit
-        raise SerqError.of(
-            "unwritable-file", f"cannot write to standard output: {error.strerror or error}"
-        ) from None
+        raise unwritable(error) from None
+
+
+def unwritable(error: OSError) -> SerqError:
+    """The fault of a standard output that cannot be written; nothing more is tried at exit."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    return SerqError.of(
+        "unwritable-file", f"cannot write to standard output: {error.strerror or error}"
+    )
+
+
+_WRITE_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+def is_output_fault(error: OSError) -> bool:
+    """Whether an error that came up to the command line is of a stream and not of a file."""
+    return error.errno in _WRITE_FAULTS and error.filename is None
+
+
+class _Closed(io.TextIOBase):
+    """Standard output where the caller has closed it (``>&-``): Python has no stream then."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def replace_closed_streams() -> None:
+    """Give a process that was started without standard output or error something to write to."""
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:
