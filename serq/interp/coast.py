@@ -336,6 +336,7 @@ class _Stretch:
                     return False
             else:
                 engine.machine.registers[stmt.register] = stmt.expr(engine)
+                self.grown = True  # a gauge may read it
         return True
 
     def end(self, ended: int, launched: bool) -> None:
