@@ -11,7 +11,7 @@ is seen in one place only: samples are ranked in IEEE total order, where −NaN 
 from __future__ import annotations
 
 import math
-from math import copysign, fmod, inf, isfinite, isinf, nan
+from math import copysign, fmod, inf, isfinite, nan
 
 INVALID = -nan
 """The NaN of 0/0: its sign bit is set."""
@@ -73,16 +73,14 @@ def sqrt(x: float) -> float:
 
 def floor(x: float) -> float:
     """The largest whole number ≤ x; keeps −0, ±inf and NaN."""
-    if x != x or isinf(x):
-        return x
-    return copysign(float(_floor(x)), x)
+    whole = x // 1.0
+    return whole if whole == whole else x
 
 
 def ceil(x: float) -> float:
     """The least whole number ≥ x; −0 for −1 < x ≤ −0."""
-    if x != x or isinf(x):
-        return x
-    return copysign(float(_ceil(x)), x)
+    whole = -(-x // 1.0)
+    return whole if whole == whole else x
 
 
 def minimum(x: float, y: float) -> float:

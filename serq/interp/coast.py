@@ -279,13 +279,12 @@ class _Stretch:
             alloc = job.growing
             assert alloc is not None
             pool, units = alloc.pool, alloc.units
-            more = alloc.position + i + 1.0 - units
-            need = pool.round_up(units + more) - units
+            need = pool.round_up(units + (alloc.position + i + 1.0 - units)) - units
             others = memory.outstanding(pool, alloc) if pool.reserve_held else 0.0
             room = pool.used + others + need
             if not room <= pool.cap or (pool.spill is not None and room + pool.cached > pool.cap):
                 return False
-            memory.enlarge(job.session, alloc, more)
+            memory.extend(alloc, need)
             job.stalled = False
             if alloc.units % 1.0 != 0.0:
                 return False

@@ -363,12 +363,17 @@ class Memory:
         others = self.outstanding(pool, alloc) if pool.reserve_held else 0.0
         if not pool.used + others + need <= pool.cap + SLACK:
             return False
+        self.extend(alloc, need)
+        return True
+
+    def extend(self, alloc: Alloc, need: float) -> None:
+        """The allocation gets ``need`` more units, for which there is room next to the others."""
+        pool = alloc.pool
         pool.catch_up()
         if pool.entries:
             pool.make_room(need)
         pool.used += need
         alloc.units += need
-        return True
 
     def candidates(self, pool: Pool) -> list[Session]:
         """Whom a growth on the pool may preempt, in their admission order."""

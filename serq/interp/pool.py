@@ -226,24 +226,33 @@ class Pool(Timed):
         """Evict until ``need`` more units fit next to the allocations, or nothing is left."""
         entries, used, limit = self.entries, self.used, self.cap + SLACK
         while entries and used + self.cached + need > limit:
-            self.evict_one()
+            self.evict_one(need)
 
-    def evict_one(self) -> None:
-        """Cut the first entry in the pool's order: a block from its tail, or all of it."""
-        if self.evict_keys is None:
+    def evict_one(self, need: float) -> None:
+        """Cut the first entry in the pool's order: block by block from its tail, or all of it.
+
+        It stays the first while it lasts, unless keys say who is: they are read for every block.
+        """
+        keys, block, spill = self.evict_keys, self.block, self.spill
+        if keys is None:
             entry = next(iter(self.entries.values()))
         else:
-            keys = self.evict_keys
             entry = min(self.entries.values(), key=keys)
-        cut = entry.size if self.block is None else min(self.block, entry.size)
-        self.evicted_units += cut
-        self.cached -= cut
-        entry.size -= cut
-        if self.spill is not None:
-            self.spill(entry, cut)
-        if entry.size <= SLACK:
-            self.evicted_entries += 1
-            self.forget(entry)
+        used, limit = self.used, self.cap + SLACK
+        size, cached = entry.size, self.cached
+        while True:
+            cut = size if block is None else min(block, size)
+            self.evicted_units += cut
+            self.cached = cached = cached - cut
+            entry.size = size = size - cut
+            if spill is not None:
+                spill(entry, cut)
+            if size <= SLACK:
+                self.evicted_entries += 1
+                self.forget(entry)
+                return
+            if keys is not None or not used + cached + need > limit:
+                return
 
     def forget(self, entry: Entry) -> None:
         """Take an entry out of the cache's order; its units are the caller's business."""
