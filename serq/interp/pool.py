@@ -276,6 +276,8 @@ class Pool(Timed):
         else:
             self.cached += entry.size
             entry.owner = object()
+            if self.freezes:
+                entry.frozen = list(session.attrs)
             self.mine[entry.owner] = entry
         return keep
 
