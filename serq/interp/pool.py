@@ -44,14 +44,17 @@ class Entry:
         self.frozen = frozen
 
     def attrs(self) -> list[float]:
-        """The attributes an eviction key reads: the session's, as of its release once it ended."""
-        if self.frozen is not None and self.session.status == ENDED:
+        """The attributes an eviction key reads: the session's, while the prefix is its own.
+
+        Those of a dead prefix are as of its death, those of an ended session as of its release.
+        """
+        if self.frozen is not None and (not self.live or self.session.status == ENDED):
             return self.frozen
         return self.session.attrs
 
     def viewer(self) -> Session | None:
-        """Whose cached prefix a key's ``cachedin`` reads: nobody's once the session ended."""
-        return None if self.session.status == ENDED else self.session
+        """Whose cached prefix a key's ``cachedin`` reads: nobody's for a dead prefix or session."""
+        return self.session if self.live and self.session.status != ENDED else None
 
     def waiting(self) -> float:
         """1 if the entry's session waits in some pool's queue; 0 for a dead entry."""
