@@ -62,47 +62,64 @@ def _serve(engine: Engine, stmt: ServeStmt) -> None:
     """Serve the residents not yet served, in the statement's order."""
     if serving_is_over(engine):
         return
-    engine.visit = visit = engine.visit + 1
-    if stmt.keys is None:
-        memory, jobs, batch, only = engine.machine.memory, engine.jobs, engine.batch, stmt.only
-        i = 0
-        while i < len(jobs) and engine.left > 0.0:
-            job = jobs[i]
-            i += 1
-            if job.served or job.stalled or job.visited == visit:
-                continue
-            job.visited = visit
-            if only is not None and only(job, engine) == 0.0:
-                continue
-            if job.decoding and job.left >= 1.0 and engine.left >= 1.0:
-                # What `_give` does for a token that there is room for.
-                alloc = job.growing
-                if alloc is None or alloc.position + 1.0 <= alloc.units:
-                    job.take = 1.0
-                    job.served = True
-                    batch.append(job)
-                    engine.left -= 1.0
-                    engine.plan_tokens += 1.0
-                    continue
-            before = memory.preempts
-            _give(engine, job)
-            if engine.stopped:
-                return
-            if memory.preempts != before:
-                i = jobs.index(job) + 1
+    order = _order(engine, stmt)
+    if order is None:
+        _serve_by_live_keys(engine, stmt)
         return
+    batch, only = engine.batch, stmt.only
+    for job in order:
+        if not engine.left > 0.0:
+            return
+        if job.served or job.stalled or job.session.job is not job:  # or preempted meanwhile
+            continue
+        if only is not None and only(job, engine) == 0.0:
+            continue
+        if job.decoding and job.left >= 1.0 and engine.left >= 1.0:
+            # What `_give` does for a token that there is room for.
+            alloc = job.growing
+            if alloc is None or alloc.position + 1.0 <= alloc.units:
+                job.take = 1.0
+                job.served = True
+                batch.append(job)
+                engine.left -= 1.0
+                engine.plan_tokens += 1.0
+                continue
+        _give(engine, job)
+        if engine.stopped:
+            return
+
+
+def _order(engine: Engine, stmt: ServeStmt) -> list[EngineJob] | None:
+    """The residents in the order of serving; None if it may change while they are served."""
+    keys = stmt.keys
+    if keys is None:
+        return engine.jobs.copy()
+    if stmt.live or not engine.left > 0.0:
+        return None
+    jobs = [job for job in engine.jobs if not (job.served or job.stalled)]
+    rows = [keys(job, engine) for job in jobs]
+    if any(x != x for row in rows for x in row):
+        return None  # NaN has no place in an order: the least is looked for, one by one
+    return [jobs[i] for i in sorted(range(len(jobs)), key=rows.__getitem__)]
+
+
+def _serve_by_live_keys(engine: Engine, stmt: ServeStmt) -> None:
+    """Serve, again and again, the resident with the least keys now."""
+    keys = stmt.keys
+    assert keys is not None
+    engine.visit = visit = engine.visit + 1
     while engine.left > 0.0:
         best: EngineJob | None = None
         least: tuple[float, ...] = ()
         for job in engine.jobs:
-            if job.served or job.stalled or job.visited == engine.visit:
+            if job.served or job.stalled or job.visited == visit:
                 continue
-            key = stmt.keys(job, engine)
+            key = keys(job, engine)
             if best is None or key < least:
                 best, least = job, key
         if best is None:
             return
-        best.visited = engine.visit
+        best.visited = visit
         if stmt.only is not None and stmt.only(best, engine) == 0.0:
             continue
         _give(engine, best)
