@@ -142,7 +142,7 @@ def _supplied(cursor: Cursor, symbols: Symbols) -> list[Item]:
         if planned and len(symbols.of(sym.ENGINE)) < 2:
             continue  # a schedule does not read its own engine's
         if name not in ARITHMETIC and (readable is None or _has(readable, fun)):
-            found.append(_meant(name, "function", meanings.FUNCTIONS))
+            found.append(_meant(name, "function", meanings.FUNCTIONS | meanings.COUNTERS))
     kinds = set(Kind) if readable is None else {r for r in readable if isinstance(r, Kind)}
     found += _kinds(kinds, moment, symbols)
     if moment in (None, Moment.SESSION, Moment.ADMIT):
