@@ -346,6 +346,19 @@ def test_a_sorry_is_refused(library: Library) -> None:
     assert claim(library.record(), "capped")["status"] == "failed"
 
 
+def test_a_proof_past_the_kernel_is_refused(library: Library) -> None:
+    """A file that turns the kernel's check off is refused at its line, and the claims above it."""
+    library.write("lean/Serq/Thm/Cheat.lean", "\nset_option debug.skipKernelTC true\n")
+    library.write("lean/Serq/Papers/Small.lean", "import Serq.Thm.Cheat\n" + PROOFS)
+    done = library.prove()
+    assert done.exit_code == 1
+    assert "lean/Serq/Thm/Cheat.lean:2 sets `debug.skipKernelTC`" in done.stderr
+    assert "claim `capped` of small.sq: it rests on Serq.Thm.Cheat" in done.stderr
+    assert claim(library.record(), "capped")["status"] == "failed"
+    library.write("lean/Serq/Thm/Cheat.lean", "")
+    assert library.prove().exit_code == 0
+
+
 def test_an_unreached_file_is_refused(library: Library) -> None:
     """A file that the library's root does not import would never be checked."""
     library.write("lean/Serq/Thm/Lost.lean", "theorem t : True := trivial\n")
@@ -419,6 +432,16 @@ def test_an_error_in_an_own_proof(library: Library, own: Path) -> None:
     done = library.prove(str(own), "--open", "spare")
     assert done.exit_code == 1
     assert f"{proofs}:3:0: error: unsolved goals" in done.stderr
+
+
+def test_an_own_proof_past_the_kernel(library: Library, own: Path) -> None:
+    """A file beside a program that could change what its statements say proves nothing."""
+    proofs = own.with_suffix(".lean")
+    proofs.write_text(proofs.read_text() + 'notation "Serq.Claims.MySystem.capped" => True\n')
+    done = library.prove(str(own), "--open", "spare")
+    assert done.exit_code == 1
+    assert f"{proofs}:5 uses `notation`" in done.stderr
+    assert "claim `capped` of my_system.sq: the audit cannot judge my_system.lean" in done.stderr
 
 
 def test_a_program_that_claims_nothing(library: Library, own: Path) -> None:

@@ -101,6 +101,22 @@ def test_imports_are_read_from_the_header_only() -> None:
     assert header_imports(text) == ["A.B", "C", "E", "G"]
 
 
+@pytest.mark.parametrize(
+    ("text", "imports"),
+    [
+        ("/- a /- b -/ import X -/ import Y\n", ["Y"]),
+        ("/- a /- b -/ c -/\nimport Y\n", ["Y"]),
+        ("module\npublic meta import all X\nimport\n\n  Y\ndef import := 1", ["X", "Y"]),
+        ("import X /- Y -/ import Z -- import W", ["X", "Z"]),
+        ("-- /-\nimport X\n-- -/\nimport Y", ["X", "Y"]),
+        ('import X\ndef s := "\nimport Y"', ["X"]),
+    ],
+)
+def test_imports_are_read_as_lean_reads_them(text: str, imports: list[str]) -> None:
+    """Comments stand in each other, and an import may be spread over lines."""
+    assert header_imports(text) == imports
+
+
 def test_imports_are_compiled_first(tree: Tree) -> None:
     """A module is compiled after everything it imports, each once."""
     tree.write(A="import B\nimport C", B="import D", C="import D\nimport Lean", D="")

@@ -24,6 +24,7 @@ from serq.leangen.generate import (
     proved_file,
 )
 from serq.leangen.prove import (
+    ALLOWED_AXIOMS,
     FAILED,
     ClaimRow,
     Fault,
@@ -34,6 +35,7 @@ from serq.leangen.prove import (
     run_audit,
     theorem_of,
 )
+from serq.leangen.unchecked import unchecked
 from serq.toolchain.build import header_imports
 from serq.toolchain.lean import Lean
 from serq.toolchain.messages import BuildResult, ModuleResult
@@ -88,7 +90,7 @@ def prove_own(own: Own, package: LeanPackage, lean: Lean, reporter: Reporter) ->
     paths = path_results(program)
     outcome.claims = [_row(e, own, paths, audited, outcome) for e in entries]
     outcome.theorems = list(audited.values())
-    outcome.problems += [
+    outcome.problems += _unproved(own, outcome) + [
         f"claim `{r.name}` of {own.path.name}: {r.why}"
         for r in outcome.claims
         if r.status == FAILED
@@ -197,11 +199,12 @@ def _audited(
     if compiled is None or not compiled.ok:
         return {}
     rows = run_audit(lean, package, [module], [work / "out" / lean.kind])
-    return {
-        row["theorem"]: theorem_of(row, {module: compiled.seconds})
-        for row in rows
-        if row.get("module") == module
-    }
+    found = [
+        theorem_of(row, {module: compiled.seconds}) for row in rows if row.get("module") == module
+    ]
+    if unchecked(own.proofs.read_text(encoding="utf-8")) is not None:
+        found = [replace(t, ok=False, unchecked=module) for t in found]
+    return {t.name: t for t in found}
 
 
 def _without_missing(
@@ -227,6 +230,19 @@ def _faults(own: Own, result: BuildResult, generation: Generation, work: Path) -
         else f
         for f in faults(result, generation, work)
     ]
+
+
+def _unproved(own: Own, outcome: Outcome) -> list[str]:
+    """What keeps the file beside the program from counting, besides its errors."""
+    if _has(own) and (place := unchecked(own.proofs.read_text(encoding="utf-8"))) is not None:
+        return [f"{own.proofs}:{place.line} {place}"]
+    return [f"`{t.name}` rests on {_below(t)}" for t in outcome.theorems if not t.ok]
+
+
+def _below(theorem: Theorem) -> str:
+    """What a theorem that is refused rests on."""
+    unseen = "code that the kernel does not see"
+    return ", ".join(sorted(set(theorem.axioms) - ALLOWED_AXIOMS)) or unseen
 
 
 def _row(
@@ -261,8 +277,10 @@ def _status(
         return "open", None
     if broken is not None:
         return FAILED, f"see the error at {broken.message.file}:{broken.message.line}"
+    if proof is not None and proof.unchecked is not None:
+        return FAILED, f"the audit cannot judge {own.proofs.name}"
     if proof is not None:
-        return FAILED, f"its proof rests on {', '.join(proof.axioms)}"
+        return FAILED, f"its proof rests on {_below(proof)}"
     if not _has(own):
         return FAILED, f"there is no {own.proofs.name} with a theorem `{entry.theorem}`"
     return FAILED, f"{own.proofs.name} has no theorem `{entry.theorem}`"

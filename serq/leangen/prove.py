@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from serq.leangen.generate import (
     Generation,
     library,
 )
+from serq.leangen.unchecked import resting_on, unchecked_modules
 from serq.toolchain.build import Graph
 from serq.toolchain.lean import Lean, ensure_lean
 from serq.toolchain.messages import BuildResult, Level, Message, ModuleResult
@@ -51,6 +52,9 @@ class Theorem:
     ok: bool
     seconds: float | None = None
     """What compiling its module took."""
+
+    unchecked: str | None = None
+    """The module below it, or its own, that the audit cannot judge."""
 
     @property
     def file(self) -> str:
@@ -144,6 +148,7 @@ class Outcome:
                     "doc": t.doc,
                     "axioms": list(t.axioms),
                     "ok": t.ok,
+                    "unchecked": t.unchecked,
                     "seconds": t.seconds,
                 }
                 for t in self.theorems
@@ -201,6 +206,7 @@ def prove(request: Request, reporter: Reporter) -> Outcome:
         for t in outcome.theorems
         if not t.ok
     ]
+    outcome.problems += _refuse_unchecked(package, outcome)
     outcome.claims = claim_rows(generation, outcome, request.only)
     outcome.seconds = time.monotonic() - started
     return outcome
@@ -265,6 +271,23 @@ def unreached(package: LeanPackage) -> list[str]:
                 "or through others: nothing in it is checked"
             )
     return problems
+
+
+def _refuse_unchecked(package: LeanPackage, outcome: Outcome) -> list[str]:
+    """What the sources contain that the audit cannot see behind; the theorems above it are not
+    proved."""
+    graph = Graph([package.source])
+    graph.add(ROOT)
+    places = unchecked_modules(graph)
+    rests = resting_on(graph, places)
+    outcome.theorems = [
+        replace(t, ok=False, unchecked=rests[t.module]) if t.module in rests else t
+        for t in outcome.theorems
+    ]
+    return [
+        f"lean/{graph.modules[name].path.relative_to(package.source)}:{place.line} {place}"
+        for name, place in places.items()
+    ]
 
 
 # --- faults -------------------------------------------------------------------------------------
@@ -480,8 +503,13 @@ def _status(
     some = entry.statement.form == "SomeIteration"
     if not some and entry.reached not in theorems:
         return FAILED, f"it may hold of nothing: there is no `{entry.reached}`"
+    if proof.unchecked is not None:
+        return FAILED, f"it rests on {proof.unchecked}, which the audit cannot judge"
     if not proof.ok:
-        return FAILED, f"it rests on {', '.join(proof.axioms)}"
+        return (
+            FAILED,
+            f"it rests on {', '.join(proof.axioms) or 'code that the kernel does not see'}",
+        )
     return PROVED, None
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from serq.diagnostics import SerqError
@@ -26,20 +27,59 @@ from serq.toolchain.install import hidden_definitions, lean_environment
 from serq.toolchain.messages import BuildResult, Level, Message, ModuleResult, parse_json
 from serq.toolchain.places import locked, storage
 
-_IMPORT = re.compile(r"^(?:public\s+)?(?:meta\s+)?import\s+(?:all\s+)?(.+?)\s*(?:--.*)?$")
+_HEADER = frozenset({"module", "prelude", "public", "meta", "import", "all"})
+"""The words of a source's header that are not modules."""
+
+_PIECE = re.compile(
+    r"""(?P<line>--[^\n]*)
+    | (?P<block>/-)
+    | r(?P<raw>\#*)".*?"(?P=raw)
+    | "(?:\\.|[^"\\])*"
+    | '(?:\\.[^'\n]{0,8}|[^'\\\n])'
+    | [^\W\d][\w.!?']*
+    | [^"'/\-\w]+
+    | .""",
+    re.X | re.S,
+)
+_BLOCK = re.compile(r"/-|-/")
+
+
+@lru_cache(maxsize=512)
+def without_comments(text: str) -> str:
+    """A Lean source with spaces in place of its comments, which may stand in each other; line
+    breaks and strings stay."""
+    kept: list[str] = []
+    at = 0
+    while at < len(text):
+        match = _PIECE.match(text, at)
+        assert match is not None
+        end = match.end()
+        if match["block"]:
+            depth = 1
+            while depth and (mark := _BLOCK.search(text, end)) is not None:
+                depth += 1 if mark[0] == "/-" else -1
+                end = mark.end()
+            end = end if depth == 0 else len(text)
+        comment = match["block"] or match["line"]
+        piece = text[at:end]
+        kept.append(re.sub(r"[^\n]", " ", piece) if comment else piece)
+        at = end
+    return "".join(kept)
 
 
 def header_imports(text: str) -> list[str]:
     """The modules that a Lean source imports, in order."""
-    text = re.sub(r"/-.*?-/", "", text, flags=re.S)
     found: list[str] = []
-    for line in map(str.strip, text.splitlines()):
-        if not line or line.startswith("--") or line in ("module", "prelude"):
-            continue
-        match = _IMPORT.match(line)
-        if match is None:
-            break
-        found += match[1].split()
+    names = False
+    for line in without_comments(text).splitlines():
+        for word in line.split():
+            if word in _HEADER:
+                names = word == "import" or (names and word == "all")
+            elif names:
+                found.append(word)
+            else:
+                return found
+        names = names and line.split()[-1:] in ([], ["import"], ["all"])
     return found
 
 
