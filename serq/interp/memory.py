@@ -370,7 +370,7 @@ class Memory:
         """The allocation gets ``need`` more units, for which there is room next to the others."""
         pool = alloc.pool
         pool.catch_up()
-        if pool.entries:
+        if pool.entries and need > 0.0:  # what spills wrote past the capacity may stay otherwise
             pool.make_room(need)
         pool.used += need
         alloc.units += need
