@@ -337,11 +337,11 @@ class Maker:
         r = self.r
         out = []
         for name in ("counts", "counted"):
-            of: ir.Arg = r.choice(
-                [ir.PoolArg(plain(0)), ir.PoolArg(plain(2)), ir.StageArg(plain(0))]
-            )
-            counter = ir.Call(r.choice(sorted(COUNTERS)), (of,))
-            kind = r.choice([ir.EveryIteration(0), ir.SomeIteration(0), ir.AtEnd()])
+            of: list[ir.Arg] = [ir.PoolArg(plain(0)), ir.PoolArg(plain(2)), ir.StageArg(plain(0))]
+            chosen = r.choice(of)
+            counter = ir.Call(r.choice(sorted(COUNTERS)), (chosen,))
+            kinds: list[ir.ClaimKind] = [ir.EveryIteration(0), ir.SomeIteration(0), ir.AtEnd()]
+            kind = r.choice(kinds)
             test = op(r.choice([B.LE, B.GT]), counter, num(r.randint(0, 3)))
             out.append(ir.Claim(name, None, kind, test))
         return tuple(out)

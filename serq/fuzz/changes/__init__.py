@@ -112,11 +112,12 @@ def _without_unused(document: Document) -> Document:
 
 def _rows_sorted(document: Document) -> Document:
     """With gauges and claims in one order."""
-    report = dict(document["report"])
-    report["gauges"] = dict(sorted(report["gauges"].items()))
+    report, samples = dict(document["report"]), dict(document["samples"])
+    for part in (report, samples):
+        part["gauges"] = dict(sorted(part["gauges"].items()))
     if "claims" in report:
         report["claims"] = sorted(report["claims"], key=lambda row: str(row["name"]))
-    return {"report": report, "samples": document["samples"]}
+    return {"report": report, "samples": samples}
 
 
 def _unused(edit: Callable[[ast.Module, Random], ast.Module]) -> Make:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from serq.diagnostics import SerqError
 from serq.fuzz.case import RandomProgram
+from serq.fuzz.choices import Choices
 from serq.fuzz.documents import first_difference
-from serq.fuzz.programs import programs
-from serq.fuzz.stations import station_programs
+from serq.fuzz.programs import ProgramWriter, programs
+from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
 from serq.fuzz.worker import worker
 from serq.interp import run
@@ -23,6 +24,11 @@ from serq.ir.codec import to_json
 def cases() -> st.SearchStrategy[RandomProgram]:
     """Programs over the whole language."""
     return st.one_of(programs(), programs(), station_programs())
+
+
+def draw(choices: Choices) -> RandomProgram:
+    """One program, as `cases` has them."""
+    return [ProgramWriter, ProgramWriter, StationWriter][choices.below(3)](choices).write()
 
 
 def missing() -> str | None:

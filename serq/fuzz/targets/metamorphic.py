@@ -17,10 +17,11 @@ from serq.fuzz.case import RandomProgram
 from serq.fuzz.case_files import readable
 from serq.fuzz.changes import CHANGES, Change, Changed, Document
 from serq.fuzz.changes.scale import ROUGH
+from serq.fuzz.choices import Choices
 from serq.fuzz.documents import first_difference
-from serq.fuzz.programs import programs
+from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.results import of_report
-from serq.fuzz.stations import station_programs
+from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
 from serq.interp import run
 from serq.ir import nodes as ir
@@ -47,6 +48,14 @@ def cases() -> st.SearchStrategy[Case]:
     """Programs over the whole language, each with one change."""
     texts = st.one_of(programs(), programs(), station_programs())
     return st.builds(Case, texts, st.sampled_from(list(CHANGES)), st.integers(0, 999))
+
+
+def draw(choices: Choices) -> Case:
+    """One program with one change, as `cases` has them."""
+    change = list(CHANGES)[choices.below(len(CHANGES))]
+    seed = choices.below(1000)
+    writer = [ProgramWriter, ProgramWriter, StationWriter][choices.below(3)](choices)
+    return Case(writer.write(), change, seed)
 
 
 def missing() -> str | None:

@@ -5,17 +5,20 @@ is the same program.
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 from hypothesis import strategies as st
 
 from serq.diagnostics import SerqError, Source
 from serq.fuzz.case import RandomProgram
 from serq.fuzz.case_files import case_files
+from serq.fuzz.choices import Choices
 from serq.fuzz.documents import first_difference
-from serq.fuzz.fragment import fragment_ir_programs, fragment_programs
-from serq.fuzz.programs import programs
+from serq.fuzz.fragment import FragmentWriter, fragment_ir_programs, fragment_programs
+from serq.fuzz.fragment_ir import Maker
+from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.spelling import written
-from serq.fuzz.stations import station_programs
+from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
 from serq.ir import nodes as ir
 from serq.ir.codec import from_json, to_json
@@ -32,6 +35,16 @@ def cases() -> st.SearchStrategy[Case]:
     """Programs over the whole language, and now and then one that exists as IR alone."""
     texts = st.one_of(programs(), station_programs(), fragment_programs())
     return st.one_of(texts, texts, texts, fragment_ir_programs())
+
+
+def draw(choices: Choices) -> Case:
+    """One program, as `cases` has them."""
+    kind = choices.below(8)
+    if kind == 7:
+        return Maker(Random(choices.below(1 << 32))).program()
+    if kind > 4:
+        return FragmentWriter(choices).write()
+    return (StationWriter if kind > 2 else ProgramWriter)(choices).write()
 
 
 def missing() -> str | None:
