@@ -320,7 +320,9 @@ def judge(cases: Cases, kind: str, function: str | None) -> dict[str, Any]:
     signal.signal(signal.SIGPROF, _ring)
     for name, start in comparisons(cases, kind).items():
         put[name] = 0
-        calls = cases.calls.get(f"{kind}: {name}", []) if function is not None else []
+        calls = cases.calls.get(f"{kind}: {name}", [])
+        if not any(function in called for called in calls):
+            calls = []  # where nothing is known of the function, every case may run it
         _passed.clear()
         _passed.update(number for number, called in enumerate(calls) if function not in called)
         judged = start()
