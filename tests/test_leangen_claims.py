@@ -6,7 +6,7 @@ import pytest
 
 from serq.diagnostics import Source
 from serq.leangen.claims import ClaimVerdict, Statement, camel, claims
-from serq.leangen.generate import claim_sentences
+from serq.leangen.generate import _docstring, claim_sentences
 from serq.link import compile_text
 from serq.settings import Settings
 
@@ -261,3 +261,10 @@ def test_the_sentence_of_a_claim_is_its_comment() -> None:
     """The comment lines directly above a claim say it in words."""
     text = "  // One.\n\n  // Two\n  // lines.\n  claim c: at end (1);\n  claim d: at end (1);\n"
     assert claim_sentences(text) == {"c": "Two lines."}
+
+
+def test_a_comment_stays_one_comment() -> None:
+    """A program's comment can neither end the Lean comment that it becomes nor open another."""
+    text = _docstring("a -/ theorem x : False := sorry /- b -/- /-/")
+    assert "-/" not in text
+    assert "/-" not in text

@@ -214,8 +214,8 @@ def claims_file(program: ClaimedProgram) -> GeneratedFile:
 
 
 def _docstring(text: str) -> str:
-    """A comment that cannot end the docstring it stands in, wrapped."""
-    words, lines, line = text.replace("-/", "- /").split(), [], "/-- "
+    """A comment that can neither end the docstring it stands in nor begin one in it, wrapped."""
+    words, lines, line = text.replace("-/", "- /").replace("/-", "/ -").split(), [], "/-- "
     for word in words:
         if len(line) + len(word) > 98:
             lines.append(line.rstrip())
