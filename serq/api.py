@@ -113,7 +113,7 @@ def _check_run(horizon: float, warmup: float) -> None:
     if not warmup < horizon:
         raise SerqError.of(
             "bad-setting",
-            f"the warm-up ({warmup:g}) ends before the horizon ({horizon:g})",
+            f"the warm-up ({warmup:g}) has to end before the horizon ({horizon:g})",
             where="warmup",
         )
 

@@ -205,3 +205,33 @@ def test_instance_faults(instance, text, place):
 def test_instance_that_cannot_be_read(tmp_path):
     """A missing instance file is an error that names it."""
     assert "cannot read instance file" in refused("--instance", str(tmp_path / "x"), code=1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["prove", "--why", "missing.sq"],
+        ["prove", "missing.sq"],
+        ["lean", "compare", "missing.sq"],
+        ["lean", "run", "missing.lean"],
+        ["oracle", "--recorded", "--program", "missing.sq"],
+        ["run", "missing.sq"],
+    ],
+    ids=" ".join,
+)
+def test_a_missing_file_is_the_same_fault_everywhere(command):
+    """A file that cannot be read is one error with status 1, whichever command reads it."""
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 1 and result.stdout == ""
+    assert result.stderr.count("error[unreadable-file]") == 1
+    assert result.stderr.endswith(f"{command[-1]}: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    "command", [["fuzz", "text", "--seconds", "nan"], ["lean", "compare", "--horizon", "nan"]]
+)
+def test_no_number_of_seconds(command):
+    """NaN is no time to run for, and the command line's fault."""
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert "'nan' is not a" in result.stderr

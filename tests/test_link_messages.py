@@ -279,3 +279,22 @@ def test_definitions_that_explode_are_refused(use: str):
 def test_rules_about_declarations_are_shown_at_the_declaration(program: str, code: str, text: str):
     """A broken rule about something that is no node of the IR is shown where it is declared."""
     assert words(errors(program)) == [(code, text)]
+
+
+@pytest.mark.parametrize(
+    ("call", "help"),
+    [
+        ("flor(2)", "did you mean `floor`?"),
+        ("round(2)", "write `floor(x + 0.5)`"),
+        ("mod(5, 3)", "write `a - b * floor(a / b)`"),
+        (
+            "quantile(2)",
+            "of numbers there are min, max, abs, floor, ceil, sqrt, exp, ln, pow; "
+            "a `def` stands above its use",
+        ),
+    ],
+)
+def test_an_unknown_function_says_what_to_write(call: str, help: str):
+    """A function that does not exist comes with the one meant, or how it is written here."""
+    (error,) = errors(served(f"set z = {call};"))
+    assert (error.code, error.help) == ("unknown-function", help)

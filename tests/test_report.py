@@ -493,3 +493,10 @@ def test_cells_of_the_text_round_to_what_a_person_reads():
     report = a_report()
     row = replace(report.pools[0], evicted_units=3585.3608776207766)
     assert "  3585.4  " in plain(replace(report, pools=[row]), a_program())
+
+
+def test_a_printed_report_has_no_samples():
+    """What Python shows of a report are its numbers, not the arrays behind them."""
+    row = samples("x", [float(i) for i in range(10_000)])
+    assert "mean=4999.5" in repr(row) and "array" not in repr(row)
+    assert "array" not in repr(gauge("g", (0.0, 1.0), (5.0, 2.0)))

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from serq.cli.options import NumberRange
 from serq.diagnostics import SerqError
 from serq.files import write_text
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("names", metavar="[TARGET]...", nargs=-1)
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.1), help="Time for all targets together (default 60)."
+    "--seconds", type=NumberRange(min=0.1), help="Time for all targets together (default 60)."
 )
 @click.option("--cases", type=click.IntRange(1), help="Cases per target, in place of a time.")
 @click.option("--seed", type=click.IntRange(0), help="Start of the cases; a fresh one by default.")

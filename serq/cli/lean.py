@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from serq.cli.options import ReadablePath, Time
 from serq.diagnostics import SerqError
 from serq.toolchain.install import (
     install,
@@ -209,7 +210,7 @@ def show_build(result: BuildResult) -> None:
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 @_offline
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=ReadablePath("Lean file", path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(offline: bool, file: Path, arguments: tuple[str, ...]) -> None:
     """Run the `main` of a Lean FILE that may import the library; its status is ours."""
@@ -261,8 +262,13 @@ def exec_(offline: bool, arguments: tuple[str, ...]) -> None:
 
 
 @command.command()
-@click.argument("programs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-@click.option("--horizon", type=float, help="How far to run (a program in IR brings its own).")
+@click.argument("programs", nargs=-1, required=True, type=ReadablePath())
+@click.option(
+    "--horizon",
+    type=Time(positive=True),
+    metavar="T",
+    help="How far to run (a program in IR brings its own).",
+)
 @click.option("--set", "sets", multiple=True, metavar="NAME=EXPR", help="An input's value.")
 @_offline
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")

@@ -38,7 +38,33 @@ def parse_number(text: str) -> float | None:
     return None if isnan(value) else value
 
 
-class _Time(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
+class ReadablePath(click.Path):
+    """A file to read; one that cannot be read is a fault of the file, not of the command line."""
+
+    def __init__(self, what: str = "program", path_type: type[Any] | None = None) -> None:
+        super().__init__(path_type=path_type)
+        self.what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        read_text(value, self.what)
+        return super().convert(value, param, ctx)
+
+
+class NumberRange(click.FloatRange):
+    """A number in a range, which NaN is not."""
+
+    name = "float range"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return float(number)
+
+
+class Time(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
     """A finite time; ``positive`` leaves 0 out."""
 
     name = "time"
@@ -156,11 +182,11 @@ file_argument = click.argument("file", type=click.Path())
 settings_options: Callable[[F], F] = _stack(
     [
         click.option(
-            "--horizon", cls=_Ordered, type=_Time(positive=True), metavar="T",
+            "--horizon", cls=_Ordered, type=Time(positive=True), metavar="T",
             help="How long to run, in the program's clock unit.",
         ),
         click.option(
-            "--warmup", cls=_Ordered, type=_Time(positive=False), metavar="T",
+            "--warmup", cls=_Ordered, type=Time(positive=False), metavar="T",
             help="Statistics start here.  [default: 0]",
         ),
         click.option(

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
+from serq.cli.options import ReadablePath
 from serq.cli.output import emit, visible
 from serq.diagnostics import SerqError
 from serq.oracle import answer as answers
@@ -29,7 +30,7 @@ from serq.oracle.vllm import Driver
 @click.option(
     "--program",
     "file",
-    type=click.Path(exists=True, dir_okay=False),
+    type=ReadablePath(),
     metavar="F",
     help="The program to hold against vLLM, instead of the scenario's own.",
 )

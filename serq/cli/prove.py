@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from serq.api import load
+from serq.cli.options import ReadablePath, Time
 from serq.cli.output import emit
 from serq.leangen.generate import DIRECTORIES
 from serq.leangen.own import Own, prove_own
@@ -27,13 +28,18 @@ _COLOURS = {"proved": "green", "open": "yellow", "failed": "red"}
 
 
 @click.command()
-@click.argument("programs", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("programs", nargs=-1, type=ReadablePath(path_type=Path))
 @click.option("--update", is_flag=True, help="Write the generated files that differ.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.option("--why", is_flag=True, help="Explain which constructs Lean can express, and stop.")
 @click.option("--all", "every", is_flag=True, help="List every theorem of the library.")
 @click.option("--offline", is_flag=True, help="Fetch nothing; use the Lean that is there.")
-@click.option("--horizon", type=float, help="How far the interpreter runs PROGRAM's own path.")
+@click.option(
+    "--horizon",
+    type=Time(positive=True),
+    metavar="T",
+    help="How far the interpreter runs PROGRAM's own path.",
+)
 @click.option("--open", "open_", multiple=True, metavar="CLAIM", help="A claim that may be open.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Processes at a time.")
 def command(

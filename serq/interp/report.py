@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -38,10 +38,10 @@ class Observe:
     ci: float
     cv2: float
     p99: float
-    samples: F64
-    times: F64
-    sessions: I64
-    turns: I64
+    samples: F64 = field(repr=False)
+    times: F64 = field(repr=False)
+    sessions: I64 = field(repr=False)
+    turns: I64 = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ class Gauge:
     ci: float
     min: float
     max: float
-    times: F64
-    values: F64
+    times: F64 = field(repr=False)
+    values: F64 = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

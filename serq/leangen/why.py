@@ -90,7 +90,7 @@ def constructs(program: ir.Program, spans: Spans | None = None) -> Iterator[Cons
     if program.trace is not None:
         yield Construct("trace", f"trace {program.trace}", None)
     if program.share is not None:
-        yield Construct("share", f"share {program.share}", None)
+        yield Construct("share", f"share {program.share.lower()}", None)
     for i, pool in enumerate(program.pools):
         yield from _pool(i, pool, of(pool))
     for i, stage in enumerate(program.stages):

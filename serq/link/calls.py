@@ -18,6 +18,19 @@ from serq.syntax import ast
 if TYPE_CHECKING:
     from serq.link.expressions import Expressions
 
+_OF_NUMBERS = [name for name, (_, kinds) in FUNCTIONS.items() if set(kinds) == {"expr"}]
+_ALL = f"of numbers there are {', '.join(_OF_NUMBERS)}; a `def` stands above its use"
+_INSTEAD = {
+    "round": "write `floor(x + 0.5)`",
+    "int": "write `floor(x)`",
+    "trunc": "write `floor(x)`",
+    "mod": "write `a - b * floor(a / b)`",
+    "log": "the natural logarithm is `ln(x)`; another base is `ln(x) / ln(b)`",
+    "log2": "write `ln(x) / ln(2)`",
+    "log10": "write `ln(x) / ln(10)`",
+    "if": "write `c ? a : b`",
+}
+
 
 class Calls:
     """Links the calls of one program's expressions."""
@@ -55,8 +68,9 @@ class Calls:
             known: dict[str, Span | None] = dict.fromkeys([*FUNCTIONS, "cost", "blocksize"])
             known |= {n: d.decl.target.span for n, d in self.tables.definitions.items()}
             return self.link.unknown(
-                "unknown-function", "function", name, call.func.span, scope, known
-            )
+                "unknown-function", "function", name, call.func.span, scope, known,
+                otherwise=_INSTEAD.get(name.lower(), _ALL),
+            )  # fmt: skip
         fun, kinds = FUNCTIONS[name]
         if len(call.args) != len(kinds):
             return self.link.fault(

@@ -426,7 +426,9 @@ class Expressions:
         span: Span,
         scope: Scope,
         known: object,
+        otherwise: str | None = None,
     ) -> nodes.Expr:
+        """The fault of a name that is not ``known``; ``otherwise`` helps where none is near."""
         places: dict[str, Span | None] = (
             {n: p if isinstance(p, Span) else None for n, p in known.items()}
             if isinstance(known, dict)
@@ -439,6 +441,6 @@ class Expressions:
             f"there is no {what} `{name}`",
             span,
             scope,
-            help=f"did you mean `{near}`?" if near else None,
+            help=f"did you mean `{near}`?" if near else otherwise,
             notes=((f"`{near}` is declared here", place),) if place else (),
         )
