@@ -1,8 +1,8 @@
 """The P/D example on many seeds to a long horizon: it must end without an error on each.
 
 `python bench/pd_horizon.py [--horizon T] [--seeds N] [--jobs N]` prints a line per seed and
-exits with 1 if one failed or left a session stuck. Up to 100 000 seconds a seed has about 20 million
-events; `--jobs` runs seeds side by side.
+exits with 1 if one failed or left a session stuck. Up to 100 000 seconds a seed has about 20
+million events; `--jobs` runs seeds side by side.
 """
 
 from __future__ import annotations
