@@ -101,6 +101,10 @@ class Kept:
     other_bytes: int
 
 
+def _of_the_interpreter(kind: type) -> bool:
+    return str(getattr(kind, "__module__", "")).startswith("serq.interp")
+
+
 def kept(source: str, horizon: float) -> Kept:
     """Runs the program and looks at what is there when it is done, before its report."""
     machine = build(load(source=source, overrides=Overrides(horizon=horizon)).program)
@@ -114,12 +118,12 @@ def kept(source: str, horizon: float) -> Kept:
     finally:
         tracemalloc.stop()
     found = columns(machine)
-    types = (type(one) for one in gc.get_objects())
+    ours = (type(one) for one in gc.get_objects() if _of_the_interpreter(type(one)))
     return Kept(
         ended=machine.ended,
         live=machine.live,
         preemptions=sum(pool.preemptions for pool in machine.pools),
-        objects=Counter(t.__name__ for t in types if t.__module__.startswith("serq.interp")),
+        objects=Counter(one.__name__ for one in ours),
         numbers=sum(map(len, found)),
         other_bytes=size - sum(map(sys.getsizeof, found)),
     )
