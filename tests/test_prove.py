@@ -234,6 +234,10 @@ def test_a_changed_claim_is_stale(library: Library, old: str, new: str) -> None:
     assert done.exit_code == 1
     assert "Claims/Small.lean is not what its sources give" in done.stderr
     assert "small.capped" in done.stderr and "small.spare" not in done.stderr
+    record = library.record()
+    assert claim(record, "capped")["status"] == "failed"
+    assert "not what the program claims" in claim(record, "capped")["why"]
+    assert claim(record, "spare")["status"] == "open"
 
 
 def test_a_changed_program_is_stale(library: Library) -> None:

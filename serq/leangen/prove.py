@@ -118,6 +118,9 @@ class Outcome:
     theorems: list[Theorem] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    stale: set[str] = field(default_factory=set)
+    """The claims whose committed statements are not what their programs claim."""
+
     written: list[Path] = field(default_factory=list)
     build: BuildResult | None = None
     lean: str = ""
@@ -224,22 +227,23 @@ def _generate(request: Request, outcome: Outcome) -> Generation:
     if request.update:
         outcome.written = generation.write(request.package.root)
     for path, how in generation.differing(request.package.root):
-        about = _about(generation, request.package.root, path)
+        names = _about(generation, request.package.root, path)
+        outcome.stale.update(names)
+        about = f" ({', '.join(f'claim `{n}`' for n in names)})" if names else ""
         outcome.problems.append(
             f"{path} {how}{about}: `serq prove --update` writes it (generated files are not edited)"
         )
     return generation
 
 
-def _about(generation: Generation, root: Path, path: Path) -> str:
+def _about(generation: Generation, root: Path, path: Path) -> list[str]:
     """Which claims a stale file states otherwise than their program does."""
     for file in generation.files:
         if file.path == path:
             committed = root / path
             text = committed.read_text(encoding="utf-8") if committed.is_file() else ""
-            names = stale_claims(file, text)
-            return f" ({', '.join(f'claim `{n}`' for n in names)})" if names else ""
-    return ""
+            return stale_claims(file, text)
+    return []
 
 
 def stale_claims(file: GeneratedFile, committed: str) -> list[str]:
@@ -484,6 +488,8 @@ def _status(
         if proof is not None:
             return OPEN, f"`{entry.theorem}` exists: list the claim as `proved`"
         return OPEN, None
+    if entry.key in outcome.stale:
+        return FAILED, "what Lean has checked is not what the program claims now"
     broken = next((f for f in outcome.faults if f.claim == entry.key), None)
     if broken is not None:
         place = f"{broken.message.file}:{broken.message.line}"
