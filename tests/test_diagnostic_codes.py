@@ -22,8 +22,8 @@ NOT_SHOWN = frozenset({
     "cache-unwritable", "claims-file", "corpus-file", "disk-full", "fuzz-extra", "fuzz-target",
     "lean-audit", "lean-corrupt", "lean-download", "lean-exec", "lean-import-cycle",
     "lean-install", "lean-library-missing", "lean-native", "lean-not-installed", "lean-offline",
-    "lean-platform", "no-spelling", "not-a-checkout", "oracle-driver", "oracle-files", "oracle-program",
-    "oracle-setup", "lsp-extra",
+    "lean-platform", "no-spelling", "not-a-checkout", "oracle-driver", "oracle-files",
+    "oracle-program", "oracle-setup", "lsp-extra",
     # a run of more iterations than a page has the time for
     "timeline-too-long",
 })  # fmt: skip
