@@ -334,6 +334,16 @@ def test_a_broken_program_writes_nothing(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def test_a_name_of_another_kind_of_picture_is_refused(tmp_path: Path) -> None:
+    """TikZ in a file named .png opens nowhere: the command says which names there are."""
+    out = tmp_path / "picture.png"
+    result = run(str(EXAMPLES / VLLM), "--out", str(out))
+    assert result.exit_code == 2 and not out.exists()
+    assert ".svg" in result.stderr and ".tex" in result.stderr
+    assert run(str(EXAMPLES / VLLM), "--format", "svg", "--out", str(out)).exit_code == 0
+    assert "<svg" in out.read_text()
+
+
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     """One diagnostic, status 1, and nothing half-written beside it."""
     (tmp_path / "directory").mkdir()

@@ -172,7 +172,7 @@ def test_inputs_that_are_not_declared():
     """An input or a replaced definition that the program does not have is refused, with names."""
     text = declared('let a = args.number("rate", 3); def f(x) { x }', outside='use "std/args";')
     (found,) = errors(text, sets={"rat": 2.0})
-    assert (found.code, found.where) == ("unknown-input", "--set rat")
+    assert (found.code, found.where) == ("unknown-input", "input rat")
     assert found.help == "did you mean `rate`?"
     (found,) = errors(text, defs={"g": "x"})
     assert found.code == "unknown-definition"
@@ -214,7 +214,7 @@ def test_a_fault_in_a_supplied_text_names_the_option():
     """A broken expression of --set or --def is shown in its own text."""
     text = declared('let a = args.number("a", 3); def f(x) { x }', outside='use "std/args";')
     (found,) = errors(text, sets={"a": "3 +"})
-    assert found.span is not None and found.span.source.name == "--set a=3 +"
+    assert found.span is not None and found.span.source.name == "input a=3 +"
     (found,) = errors(text, defs={"f": "x +"})
     assert found.span is not None and found.span.source.name == "--def f=x +"
 

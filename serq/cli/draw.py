@@ -18,6 +18,9 @@ from serq.files import write_text
 
 FORMATS = {"tikz": tikz, "svg": svg}
 
+_OTHER_PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".eps", ".html"}
+"""What neither format is: a file so named would not open."""
+
 
 @click.command(cls=FileCommand)
 @file_argument
@@ -50,6 +53,12 @@ def command(
     """
     if unfold and view != "deployment":
         raise click.UsageError("--unfold is for the view deployment", ctx)
+    if form is None and out is not None and Path(out).suffix.lower() in _OTHER_PICTURES:
+        raise click.UsageError(
+            f"{out!r}: a picture is written as .svg, or as LaTeX (.tex); --format writes either "
+            "under any name",
+            ctx,
+        )
     loaded = load_file(ctx, file, need_horizon=False)
     figure = draw(
         loaded.program, loaded.source_map, view=view, title=Path(file).stem, unfold=unfold

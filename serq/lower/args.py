@@ -67,10 +67,10 @@ class Inputs:
                     "not-a-number",
                     f"the input `{name}` was given NaN: a constant is a number or `inf`",
                     None,
-                    where=f"--set {name}",
+                    where=f"input {name}",
                 )
             return value
-        expr = self._parse(f"--set {name}={given}", given)
+        expr = self._parse(f"input {name}={given}", given)
         if expr is None:
             return 0.0
         number = constants.number(expr, Scope(None), f"the input `{name}`")
@@ -102,7 +102,7 @@ class Inputs:
                 definition.decl.target.span,
             )
             return
-        body = self._parse(f"--def {name}={text}", text)
+        body = self._parse(f"definition {name}={text}", text)
         if body is not None:
             definition.body = body
 
@@ -112,7 +112,7 @@ class Inputs:
             if name not in self.declared:
                 self._unknown(
                     "unknown-input",
-                    f"--set {name}",
+                    f"input {name}",
                     f"there is no input `{name}`: only what the program reads with `args.number`"
                     " can be supplied",
                     name,
@@ -122,7 +122,7 @@ class Inputs:
         for name in self.defs:
             self._unknown(
                 "unknown-definition",
-                f"--def {name}",
+                f"definition {name}",
                 f"there is no definition `{name}` to replace",
                 name,
                 expressions,
