@@ -32,6 +32,7 @@ from serq.ir.codec import from_json, to_json
 from serq.leangen.compare import StepTrace, first_difference, interpreted, line_of
 from serq.leangen.fragment import Executable, executable
 from serq.leangen.generate import library
+from serq.leangen.normal import normal_form
 from serq.oracle import answer as answers
 from serq.oracle import places, program
 from serq.oracle.answer import Answer
@@ -194,7 +195,7 @@ def by_lean(cases: list[tuple[str, str, StepTrace]]) -> Judged:
 
 
 def by_generator(cases: list[tuple[str, str, StepTrace]]) -> Judged:
-    """What the generator makes of a program, run by Lean where it is not what it made before."""
+    """What the generator makes of a program, where that is not what it made before."""
     for case in _each(cases):
         if case is None:
             yield None
@@ -208,9 +209,9 @@ def by_generator(cases: list[tuple[str, str, StepTrace]]) -> Judged:
         if line_of(one, made) == line:
             yield None
             continue
-        process = lean_process()
-        assert process is not None
-        found = first_difference(trace, process.run(one, made))
+        # The normal form is what Lean is given. The interpreter runs it as Lean does, and at once.
+        form = replace(normal_form(one, made), arrivals=one.arrivals)
+        found = first_difference(interpreted(form), trace)
         yield None if found is None else str(found)
 
 

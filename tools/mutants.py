@@ -225,6 +225,15 @@ def keep(outcomes: list[Outcome]) -> None:
     FOUND.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 
 
+def _not_run(outcomes: list[Outcome]) -> list[str]:
+    """The faults of the list that the page says nothing of."""
+    run = {one.mutant.name for one in outcomes}
+    names = [f"`{mutant.name}`" for mutant in mutants() if mutant.name not in run]
+    if not names:
+        return []
+    return [f"Listed and not run for this page: {', '.join(names)}.", ""]
+
+
 def page(outcomes: list[Outcome]) -> str:
     """docs/mutants.md."""
     caught = [one for one in outcomes if one.by is not None]
@@ -248,6 +257,7 @@ def page(outcomes: list[Outcome]) -> str:
         + ", ".join(f"{count} cases of {name}" for name, count in BUDGET.items()),
         "and at all of the rest, so it notices every fault whose number is not marked with †.",
         "",
+        *_not_run(outcomes),
         f"**{len(caught)} of {len(outcomes)} faults are noticed** (seed {seeds}; {programs} random",
         f"programs, {programs // 2} of the fragment, {programs // 4} random scenarios): "
         + ", ".join(f"{count} by {name}" for name, count in by.most_common())
