@@ -484,6 +484,16 @@ def test_why_explains_every_construct(tmp_path: Path) -> None:
     assert {"turn", "run e prefill", "observe response", "end"} <= set(rows)
 
 
+def test_why_judges_every_engine() -> None:
+    """The parts of a second engine are judged like those of the first."""
+    program = ROOT / "examples" / "pd-disaggregation" / "llmd_nixl_pull.sq"
+    done = CliRunner().invoke(main, ["prove", "--why", "--json", str(program)])
+    rows = {r["what"]: r for r in json.loads(done.stdout)["constructs"]}
+    assert rows["engine P[1]"]["run"] == ["a second engine is outside the fragment"]
+    assert rows["engine P[0]: execute"]["run"] == rows["engine P[1]: execute"]["run"] != []
+    assert rows["run D decode"]["run"] == ["growth in a family of engines is outside the fragment"]
+
+
 def test_why_needs_a_program() -> None:
     """Without a program there is nothing to explain: the command line is wrong."""
     assert CliRunner().invoke(main, ["prove", "--why"]).exit_code == 2

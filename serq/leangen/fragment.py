@@ -108,10 +108,17 @@ class Parts:
         }
         if self.engine is None:
             return lean.Deployment(**common)  # type: ignore[arg-type]
-        stage = self.program.stages[self.engine]
-        kind = stage.kind
-        assert isinstance(kind, ir.Step)
-        path = f"stages[{self.engine}].kind.Step"
+        engines = [
+            self._engine(s, s.kind, f"stages[{i}].kind.Step")
+            for i, s in enumerate(self.program.stages)
+            if isinstance(s.kind, ir.Step)
+        ]
+        if engines[0] is None:
+            return None
+        return lean.Deployment(**common, **engines[0])  # type: ignore[arg-type]
+
+    def _engine(self, stage: ir.Stage, kind: ir.Step, path: str) -> dict[str, object] | None:
+        """The deployment's fields of an engine; those of a second one are only judged."""
         budget = self.translate.natural_constant(kind.budget, f"{path}.budget", "the token budget")
         chunk = self.translate.natural(kind.chunk, f"{path}.chunk", moments.CHUNK)
         cost = self.translate.natural(kind.cost, f"{path}.cost", moments.COST)
@@ -127,15 +134,14 @@ class Parts:
         only = self._only(kind, path)
         if budget is None or chunk is None or cost is None or serve is None:
             return None
-        return lean.Deployment(
-            **common,  # type: ignore[arg-type]
-            budget=budget,
-            chunk=chunk,
-            cost=cost,
-            memory=kind.memory,
-            serve=serve,
-            only=only,
-        )
+        return {
+            "budget": budget,
+            "chunk": chunk,
+            "cost": cost,
+            "memory": kind.memory,
+            "serve": serve,
+            "only": only,
+        }
 
     def _keys(
         self, keys: tuple[ir.Expr, ...], path: str, moment: Moment
@@ -379,7 +385,10 @@ class Parts:
         """A run grows the engine's memory, whose rule says whom to preempt; nothing else."""
         kind = None if self.engine is None else self.program.stages[self.engine].kind
         memory = kind.memory if isinstance(kind, ir.Step) else None
-        if ref.count != 1 or ref.base != memory:
+        if ref.count != 1:
+            self.log.out(path, "growth in a family of engines is outside the fragment", at)
+            return False
+        if ref.base != memory:
             self.log.out(path, "a run may grow only the pool on the engine's device", at)
             return False
         if isinstance(self.program.pools[memory].preempt, ir.NoPreempt):
