@@ -249,6 +249,14 @@ def test_a_changed_program_is_stale(library: Library) -> None:
     assert "small.capped" in done.stderr and "small.spare" in done.stderr
 
 
+def test_two_programs_of_one_lean_name_are_refused(library: Library) -> None:
+    """Two files whose names are one module's in Lean would overwrite each other's statements."""
+    library.write("examples/papers/_small.sq", PROGRAM)
+    done = library.prove("--update")
+    assert done.exit_code == 1
+    assert "are both `Small` in Lean" in done.stderr
+
+
 def test_a_claim_without_an_entry_is_refused(library: Library) -> None:
     """A new claim must be listed as proved or open; the message says so."""
     library.change(

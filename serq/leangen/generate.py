@@ -362,7 +362,14 @@ def _theorems(text: str, program: ClaimedProgram) -> Iterator[Origin]:
 
 def _entries(programs: list[ClaimedProgram], ledger: Ledger) -> tuple[list[ClaimEntry], list[str]]:
     entries, problems = [], []
+    called: dict[str, ClaimedProgram] = {}
     for program in programs:
+        other = called.setdefault(camel(program.stem), program)
+        if other is not program:
+            problems.append(
+                f"{other.source} and {program.source} are both `{camel(program.stem)}` in Lean: "
+                "rename one of them"
+            )
         for statement in program.claimed.statements:
             status = ledger.status(program.stem, statement.name)
             if status is None:
