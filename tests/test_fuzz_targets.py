@@ -26,7 +26,7 @@ CASES = {
     "invariants": 10,
     "checker": 60,
     "metamorphic": 40,
-    "lean": 25,
+    "lean": 30,
     "vllm": 25,
 }
 """Cases of each target that every run of the tests looks at, twice: `serq fuzz` looks further.
