@@ -92,11 +92,12 @@ def test_the_budget_is_that_of_the_tests() -> None:
 
 
 def test_the_tests_notice_nearly_all() -> None:
-    """Within the budget of `make test`, too, 38 of 40."""
+    """What nothing notices has a reason; of the rest one in forty may be beyond `make test`."""
     outcomes = MUTANTS.kept(LISTED)
-    within = [
-        one
+    late = [
+        one.mutant.name
         for one in outcomes
-        if one.by is not None and one.after <= MUTANTS.BUDGET.get(one.by, one.after)
+        if one.by is not None and one.after > MUTANTS.BUDGET.get(one.by, one.after)
     ]
-    assert len(within) * 40 >= 38 * len(outcomes)
+    assert len(late) * 40 <= len(outcomes), late
+    assert all(one.by is not None or one.mutant.excused for one in outcomes)
