@@ -249,11 +249,13 @@ def page(outcomes: list[Outcome]) -> str:
         "generator are broken on purpose, one small fault at a time (`tools/mutants.toml`), and",
         "the comparisons of [`serq fuzz`](cli.md#serq-fuzz) are put to each, the cheapest first:",
         "the corpus of cases once found, random programs whose reports the reference build gave,",
-        "programs of the fragment that Lean executed, scenarios that vLLM's scheduler took, the",
-        "reports of the examples on record, the invariants, and the metamorphic changes; to a",
-        "generator's fault the programs of the fragment and the generated Lean files. The number",
-        "is how many cases of the comparison it took. A fault that one comparison noticed is not",
-        "shown to the ones after it. `make test` looks at "
+        "programs of the fragment whose steps Lean recorded, scenarios that vLLM's scheduler took,",
+        "the reports of the examples on record, the invariants, and the metamorphic changes; to a",
+        "generator's fault the programs of the fragment and the generated Lean files. The corpus",
+        "holds what was found, and a program for each rule that random programs meet too rarely",
+        "(`tests/corpus/rule-*.sq`), some of them written because a fault here went unnoticed.",
+        "The number is how many cases of the comparison it took. A fault that one comparison",
+        "noticed is not shown to the ones after it. `make test` looks at "
         + ", ".join(f"{count} cases of {name}" for name, count in BUDGET.items()),
         "and at all of the rest, so it notices every fault whose number is not marked with †.",
         "",

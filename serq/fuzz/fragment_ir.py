@@ -186,6 +186,8 @@ class Maker:
                 call(Fun.FLOOR, op(B.DIV, ir.Attr(PROMPT), num(r.randint(2, 9)))),
                 op(B.SUB, call(Fun.MAX, d, num(2)), num(1)),
                 ir.Cond(op(B.LT, d, num(2)), num(2), d),
+                op(B.SUB, d, num(0)),
+                ir.Cond(op(B.LT, num(1), num(2)), d, num(0)),
             ]
         )
 
