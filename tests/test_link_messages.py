@@ -210,13 +210,13 @@ def test_an_input_may_not_decide_a_size():
     assert words(errors(text, sets={"a": 3.0})) == [("input-sets-size", "b")]
 
 
-def test_a_fault_in_a_supplied_text_names_the_option():
-    """A broken expression of --set or --def is shown in its own text."""
+def test_a_fault_in_a_supplied_text_names_what_it_was_given_for():
+    """A broken expression given for an input or a definition is shown in its own text."""
     text = declared('let a = args.number("a", 3); def f(x) { x }', outside='use "std/args";')
     (found,) = errors(text, sets={"a": "3 +"})
     assert found.span is not None and found.span.source.name == "input a=3 +"
     (found,) = errors(text, defs={"f": "x +"})
-    assert found.span is not None and found.span.source.name == "--def f=x +"
+    assert found.span is not None and found.span.source.name == "definition f=x +"
 
 
 def test_libraries(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Deep, long and hostile texts: they work, or they are refused by one clear error, quickly."""
+"""Deep, long and hostile texts: they work, or they are refused by one clear error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,11 +76,9 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "code"), REFUSED.values(), ids=REFUSED.keys())
-def test_too_much_is_one_error_quickly(text: str, code: str) -> None:
-    """A text beyond the documented limits is one diagnostic with a code, within ten seconds."""
-    began = time.monotonic()
+def test_too_much_is_one_error(text: str, code: str) -> None:
+    """A text beyond the documented limits is one diagnostic with a code."""
     assert [d.code for d in faults(text)] == [code]
-    assert time.monotonic() - began < 10
 
 
 def noise(alphabet: Callable[[random.Random], str], size: int) -> str:
@@ -103,11 +100,9 @@ NOISE: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", NOISE.values(), ids=NOISE.keys())
-def test_noise_is_a_few_errors_quickly(text: str) -> None:
-    """Megabytes of noise give at least one and at most 21 diagnostics, within ten seconds."""
-    began = time.monotonic()
+def test_noise_is_a_few_errors(text: str) -> None:
+    """Megabytes of noise give at least one and at most 21 diagnostics."""
     assert 1 <= len(faults(text)) <= 21
-    assert time.monotonic() - began < 10
 
 
 def test_an_expression_has_the_same_limits() -> None:
