@@ -1,13 +1,38 @@
-"""Seeds that are new in every run of the tests, printed at its end."""
+"""Seeds that are new for every state of the tree, printed at the end of a run."""
 
 from __future__ import annotations
 
 import os
 import random
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+def seed_of_the_tree() -> int:
+    """A seed that each committed state of the tree has of its own; a random one where it is changed.
+
+    A run on a clean checkout can thus be made again without its output.
+    """
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    try:
+        if not git("status", "--porcelain"):
+            return int(git("rev-parse", "HEAD^{tree}")[:8], 16)
+    except (OSError, subprocess.CalledProcessError):
+        pass  # no git, or no checkout
+    return random.SystemRandom().randrange(1 << 32)
 
 
 @pytest.fixture
@@ -20,7 +45,7 @@ def fresh_seed(record_property: Callable[[str, object], None]) -> Callable[[str]
 
     def seed(name: str) -> int:
         given = os.environ.get("SERQ_FUZZ_SEED")
-        chosen = int(given) if given else random.SystemRandom().randrange(1 << 32)
+        chosen = int(given) if given else seed_of_the_tree()
         record_property("fresh seed", f"{name} {chosen}")
         return chosen
 
