@@ -13,7 +13,7 @@ import pytest
 
 
 def seed_of_the_tree() -> int:
-    """A seed that each committed state of the tree has of its own; a random one where it is changed.
+    """The seed that a committed state of the tree has of its own; a random one if it is changed.
 
     A run on a clean checkout can thus be made again without its output.
     """
