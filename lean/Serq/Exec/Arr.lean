@@ -97,13 +97,13 @@ def mod (a : Array α) (i : Nat) (f : α → α) : Array α := ⟨Lst.mod f a.to
 def put (a : Array Nat) (i v : Nat) : Array Nat := ⟨Lst.put 0 v a.toList i⟩
 
 /-- The library's way to read an element. -/
-@[inline] def atFast [Inhabited α] (a : Array α) (i : Nat) : α := a.getD i default
+def atFast [Inhabited α] (a : Array α) (i : Nat) : α := a.getD i default
 
 /-- The library's way to change an element in place. -/
-@[inline] def modFast (a : Array α) (i : Nat) (f : α → α) : Array α := a.modify i f
+def modFast (a : Array α) (i : Nat) (f : α → α) : Array α := a.modify i f
 
 /-- The library's way to write an element in place. -/
-@[inline] def putFast (a : Array Nat) (i v : Nat) : Array Nat :=
+def putFast (a : Array Nat) (i v : Nat) : Array Nat :=
   if i < a.size then a.setIfInBounds i v else (a ++ Array.replicate (i - a.size) 0).push v
 
 /-- Reading through the list is reading the array. -/
