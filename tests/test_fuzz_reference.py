@@ -14,7 +14,7 @@ from serq.fuzz.targets import TARGETS
 from serq.fuzz.targets import reference as target
 
 FIXED, FRESH = 150, 150
-"""Programs of a fixed seed, and of a seed that is new in every run of the tests."""
+"""Programs of a fixed seed, and of a seed that is new with every commit."""
 
 RARE = {
     "stale completion", "batch shrank", "exclusive prefill", "left out", "spill", "rejection",
