@@ -52,7 +52,7 @@ def test_no_difference_is_found(name: str) -> None:
 def test_no_difference_is_found_from_a_fresh_seed(
     name: str, fresh_seed: Callable[[str], int]
 ) -> None:
-    """Each target agrees on cases that are new with every commit; the run's summary has the seed."""
+    """Each target agrees on cases new with every commit; the run's summary has the seed."""
     _agrees(name, fresh_seed(name))
 
 
