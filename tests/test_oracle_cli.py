@@ -144,7 +144,7 @@ def test_a_program_that_does_not_fit(tmp_path: Path) -> None:
         (["--random", "3", "hol"], 2, "its own scenarios"),
         (["--recorded", "--vllm", "0.1", "hol"], 1, "no recorded answer hol.0.1.json"),
         (["--random", "0"], 2, "0 is not in the range"),
-        (["--program", "gone.sq"], 2, "gone.sq"),
+        (["--program", "gone.sq"], 1, "gone.sq"),
     ],
 )
 def test_mistakes(words: list[str], status: int, message: str, fake: object) -> None:

@@ -120,7 +120,11 @@ def _split(items: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _numbers(module: ast.Module) -> list[ast.Number]:
-    """The numbers that a constant may stand for; not the 0 of the gate that is vLLM's."""
+    """The numbers that a constant may stand for.
+
+    Not the 0 of the gate that is vLLM's, and not those of `each at most`, which has to be written
+    in the same words in every statement of a schedule.
+    """
     found: list[ast.Number] = []
 
     def visit(node: Any) -> None:
@@ -132,7 +136,7 @@ def _numbers(module: ast.Module) -> list[ast.Number]:
                 found.append(node)
         elif is_dataclass(node) and not isinstance(node, type):
             for f in fields(node):
-                if f.name not in ("span", "gate"):
+                if f.name not in ("span", "gate", "each_at_most"):
                     visit(getattr(node, f.name))
 
     visit((module.preamble, module.main))
