@@ -1,11 +1,12 @@
-"""Seeds that are new for every state of the tree, printed at the end of a run."""
+"""Fixtures: seeds new for every state of the tree, printed at the end of a run; a browser."""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,26 @@ def fresh_seed(record_property: Callable[[str, object], None]) -> Callable[[str]
         return chosen
 
     return seed
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless browser, or a skip that says what is missing."""
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install 'serq[browser]'"
+    )
+    path = os.environ.get("SERQ_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(
+            f"no browser: none of {', '.join(BROWSERS)} is on the path, nor SERQ_BROWSER set"
+        )
+    with driver.sync_playwright() as play:
+        made = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield made
+        made.close()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -6,39 +6,19 @@ They need a Chromium (``apt-get install chromium``, or SERQ_BROWSER with its pat
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from test_draw import EXAMPLES, NIXL, PROGRAMS
 
 from serq.api import load
 from serq.draw import VIEWS, Figure, draw, svg
 from serq.draw.figure import Text
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTHS = "() => [...document.querySelectorAll('text')].map(t => t.getBBox().width)"
 COLOURS = """() => [...document.querySelectorAll('rect')].map(
     r => getComputedStyle(r).fill + ' ' + getComputedStyle(r).stroke)"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless browser, or a skip that says what is missing."""
-    driver = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install 'serq[browser]'"
-    )
-    path = os.environ.get("SERQ_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is on the path, nor SERQ_BROWSER set")
-    with driver.sync_playwright() as play:
-        made = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 def texts(figure: Figure) -> list[Text]:

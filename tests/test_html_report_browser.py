@@ -6,8 +6,6 @@ They need a Chromium (``apt-get install chromium``, or SERQ_BROWSER with its pat
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,22 +25,6 @@ from serq.page.report_page import page
 EXAMPLES = Path(__file__).parent.parent / "examples"
 VLLM = EXAMPLES / "multi-turn/vllm.sq"
 PULL = EXAMPLES / "pd-disaggregation/llmd_nixl_pull.sq"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless browser, or a skip that says what is missing."""
-    driver = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install 'serq[browser]'"
-    )
-    path = os.environ.get("SERQ_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is on the path, nor SERQ_BROWSER set")
-    with driver.sync_playwright() as play:
-        made = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 @contextmanager

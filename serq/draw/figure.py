@@ -6,8 +6,9 @@ for each of them. x goes right, y goes down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from serq.draw.fonts import clean, elide, measure
 from serq.draw.style import FONTS
@@ -84,6 +85,7 @@ class Shape:
 
 
 Item = Box | Text | Line | Shape
+Element = TypeVar("Element")
 
 
 @dataclass
@@ -116,6 +118,27 @@ class Figure:
         shown = elide(whole, FONTS[font], room)
         more = full if full else whole if shown != whole else ""
         self.add(Text(x, y, shown, font, ink, anchor, more))
+
+    def elements(
+        self,
+        box: Callable[[Box], Element],
+        text: Callable[[Text], Element],
+        line: Callable[[Line], list[Element]],
+        shape: Callable[[Shape], Element],
+    ) -> list[Element]:
+        """The items in the elements of a format, in their order; a line may take several."""
+        made: list[Element] = []
+        for item in self.items:
+            match item:
+                case Box():
+                    made.append(box(item))
+                case Text():
+                    made.append(text(item))
+                case Line():
+                    made += line(item)
+                case Shape():
+                    made.append(shape(item))
+        return made
 
     def of_kind(self, kind: type[Item]) -> Iterator[Item]:
         return (item for item in self.items if isinstance(item, kind))

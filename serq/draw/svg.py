@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from serq.draw.figure import Box, Figure, Line, Shape, Text
 from serq.draw.fonts import clean, is_plain
 from serq.draw.shapes import coordinate, rounded, shortened
 from serq.draw.style import FLOWS, FONTS, INKS, PAINTS
+from serq.page.templating import template
 
 FAMILIES = {
     "sans": "Helvetica, Arial, 'Liberation Sans', 'Noto Sans', sans-serif",
     "mono": "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
 }
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("serq.draw"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
 
 
 @dataclass(frozen=True)
@@ -43,20 +29,9 @@ class _Element:
 
 def svg(figure: Figure) -> str:
     """The picture as text; equal figures give equal bytes."""
-    elements: list[_Element] = []
-    for item in figure.items:
-        match item:
-            case Box():
-                elements.append(_box(item))
-            case Text():
-                elements.append(_text(item))
-            case Line():
-                elements += _line(item)
-            case Shape():
-                elements.append(_shape(item))
+    elements = figure.elements(_box, _text, _line, _shape)
     paints = sorted({e.look for e in elements})
-    template = _environment().get_template("figure.svg.j2")
-    return template.render(
+    return template("serq.draw", "figure.svg.j2").render(
         width=coordinate(figure.width),
         height=coordinate(figure.height),
         title=clean(figure.title),

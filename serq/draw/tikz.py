@@ -64,17 +64,7 @@ class _Element:
 
 def tikz(figure: Figure) -> str:
     """The picture as a LaTeX document; equal figures give equal bytes."""
-    elements: list[_Element] = []
-    for item in figure.items:
-        match item:
-            case Box():
-                elements.append(_box(item))
-            case Text():
-                elements.append(_text(item))
-            case Line():
-                elements += _line(item)
-            case Shape():
-                elements.append(_shape(item))
+    elements = figure.elements(_box, _text, _line, _shape)
     texts = [item.shown for item in figure.items if isinstance(item, Text)]
     rare = {ch for text in texts for ch in text if ord(ch) > 126 and ch not in _ESCAPES}
     used = sorted({e.style for e in elements})

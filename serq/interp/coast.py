@@ -14,7 +14,7 @@ and evictions, keys or an `only` that can change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappush
 from math import floor, inf, log
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from serq.interp.stats import LOG_STEP, ZERO_BUCKET
 from serq.ir import nodes as ir
 from serq.ir.functions import COUNTERS
 from serq.ir.nodes import Ctx, Fun
+from serq.ir.walk import everything
 
 if TYPE_CHECKING:
     from serq.interp.engine import Engine, EngineJob
@@ -61,18 +62,6 @@ def _steady(expr: ir.Expr, ctx: set[Ctx], functions: set[Fun]) -> bool:
     return reads(expr) <= ctx and _functions(expr) <= functions | _PURE and not draws(expr)
 
 
-def _everything(node: Any) -> Iterator[Any]:
-    """Every node of the IR under ``node``."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, tuple):
-            stack.extend(top)
-        elif hasattr(top, "__slots__") and not isinstance(top, str):
-            yield top
-            stack.extend(getattr(top, name) for name in top.__slots__)
-
-
 class Plan:
     """What the stretches of an engine know of its program.
 
@@ -95,7 +84,7 @@ def prepare(machine: Machine) -> None:
     program = machine.program
     if not machine.engines or machine.recorder is not None:
         return
-    if any(isinstance(n, ir.Call) and n.fun is Fun.WORK for n in _everything(program)):
+    if any(isinstance(n, ir.Call) and n.fun is Fun.WORK for n in everything(program)):
         return
     if not all(_steady(gauge.expr, set(), _OF_A_GAUGE) for gauge in program.gauges):
         return
@@ -122,7 +111,7 @@ def _plan(machine: Machine, engine: Engine, step: ir.Step, holds: set[HoldSpec])
     keys: list[ir.Expr] = []
     if not isinstance(step.serve, ir.ExclusivePrefill):
         keys += step.serve.keys
-    for node in _everything(step.iteration or ()):
+    for node in everything(step.iteration or ()):
         match node:
             case ir.IterServe(only=only, by=by):
                 keys += by or ()

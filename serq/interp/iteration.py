@@ -38,6 +38,10 @@ def serving_is_over(engine: Engine) -> bool:
     return engine.over
 
 
+def _no_test(what: str, value: float) -> Fault:
+    return Fault("guard-not-a-test", f"{what} is {number(value)}", "a guard is 0 or 1")
+
+
 def _run(engine: Engine, statements: Sequence[Any]) -> None:
     for stmt in statements:
         engine.stopped = False
@@ -48,11 +52,7 @@ def _run(engine: Engine, statements: Sequence[Any]) -> None:
         elif isinstance(stmt, BranchStmt):
             guard = stmt.guard(engine)
             if guard != 0.0 and guard != 1.0:
-                raise Fault(
-                    "guard-not-a-test",
-                    f"a guard in the schedule of engine `{engine.name}` is {number(guard)}",
-                    "a guard is 0 or 1",
-                )
+                raise _no_test(f"a guard in the schedule of engine `{engine.name}`", guard)
             _run(engine, stmt.then if guard else stmt.orelse)
         else:
             engine.machine.registers[stmt.register] = stmt.expr(engine)
@@ -190,11 +190,7 @@ def _admit(engine: Engine, stmt: AdmitStmt) -> None:
         if stmt.gate is not None:
             gate = stmt.gate(engine)
             if gate != 0.0 and gate != 1.0:
-                raise Fault(
-                    "guard-not-a-test",
-                    f"the `while` of engine `{engine.name}` is {number(gate)}",
-                    "a guard is 0 or 1",
-                )
+                raise _no_test(f"the `while` of engine `{engine.name}`", gate)
             if not gate:
                 return
         mark = engine.next_job

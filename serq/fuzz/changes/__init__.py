@@ -83,13 +83,14 @@ def _renamed(case: RandomProgram, program: ir.Program, choices: Random) -> Chang
     return Changed(other, None, expected, lambda d: names.expected(d, new), _same)
 
 
-def _without(*parts: str) -> Callable[[Document], Document]:
-    """Without whole parts of the report."""
+def _without(part: str) -> Callable[[Document], Document]:
+    """Without a whole part of the report."""
 
     def drop(document: Document) -> Document:
-        report = {name: value for name, value in document["report"].items() if name not in parts}
-        samples = {name: value for name, value in document["samples"].items() if name not in parts}
-        return {"report": report, "samples": samples}
+        return {
+            side: {name: value for name, value in document[side].items() if name != part}
+            for side in ("report", "samples")
+        }
 
     return drop
 
@@ -124,6 +125,12 @@ def _unused(edit: Callable[[ast.Module, Random], ast.Module]) -> Make:
     return _tree(edit, same_ir=False, seen=_without_unused)
 
 
+def _dropped(part: str, edit: Callable[[ast.Module, Random], ast.Module]) -> Make:
+    """The program without the declarations of a part of the report."""
+    rest = _without(part)
+    return _tree(edit, same_ir=False, expected=rest, seen=rest)
+
+
 CHANGES: dict[str, Change] = {
     change.name: change
     for change in (
@@ -155,22 +162,12 @@ CHANGES: dict[str, Change] = {
         Change(
             "no gauges",
             "the gauges and their change points",
-            _tree(
-                trees.without_gauges,
-                same_ir=False,
-                expected=_without("gauges"),
-                seen=_without("gauges"),
-            ),
+            _dropped("gauges", trees.without_gauges),
         ),
         Change(
             "no claims",
             "the claims",
-            _tree(
-                trees.without_claims,
-                same_ir=False,
-                expected=_without("claims"),
-                seen=_without("claims"),
-            ),
+            _dropped("claims", trees.without_claims),
         ),
         Change(
             "the clock",

@@ -13,6 +13,7 @@ from serq.ir import nodes as ir
 from serq.ir.functions import aggregate_name, draw_name, function_name
 from serq.ir.moments import spellings
 from serq.ir.nodes import Ctx, Fun
+from serq.ir.walk import everything
 from serq.syntax import ast
 from serq.syntax.walk import walk
 
@@ -80,25 +81,14 @@ _SIGNS = {
 _LIFO = (ir.Unary(ir.UnaryOp.NEG, ir.CtxVar(Ctx.ADMISSION)),)
 
 
-def _nodes(program: ir.Program) -> Iterator[Any]:
-    """Every node of the IR."""
-    stack: list[Any] = [
-        program.blocks, program.pools, program.stages, program.arrival, program.gauges,
-        program.claims, program.registers,
-    ]  # fmt: skip
-    while stack:
-        top = stack.pop()
-        if isinstance(top, tuple):
-            stack.extend(top)
-        elif hasattr(top, "__slots__") and not isinstance(top, str):
-            yield top
-            stack.extend(getattr(top, name) for name in top.__slots__)
-
-
 def used(program: ir.Program) -> set[str]:
     """The constructs of the IR that a program uses."""
     out: set[str] = set()
-    for node in _nodes(program):
+    parts = (
+        program.blocks, program.pools, program.stages, program.arrival, program.gauges,
+        program.claims, program.registers,
+    )  # fmt: skip
+    for node in everything(parts):
         out |= _of_expression(node) | _of_statement(program, node)
     out |= _of_pools(program) | _of_stages(program) | _of_workload(program)
     for claim in program.claims:

@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import serq
@@ -19,7 +20,9 @@ from serq.fuzz.coverage.constructs import used, written
 from serq.fuzz.drawn import of_target
 from serq.fuzz.reach import watching
 from serq.fuzz.targets import TARGETS, lean, reference, vllm
+from serq.fuzz.verdict import EQUAL, Verdict
 from serq.ir import nodes as ir
+from serq.ir.codec import to_json
 from serq.link import compile_text
 from serq.oracle import places
 from serq.oracle import program as oracle_program
@@ -57,6 +60,14 @@ class Side:
         self.constructs.update(constructs)
         self.situations.update({name for name, count in reached.items() if count})
 
+    def take(self, check: Callable[[], Verdict], constructs: Callable[[], set[str]]) -> None:
+        """Take in the program of a check, if both of its sides were equal."""
+        reached: Counter[str] = Counter()
+        with watching(reached):
+            label = check().label
+        if label == EQUAL.label:
+            self.add(constructs(), reached)
+
 
 @dataclass
 class Measured:
@@ -83,9 +94,16 @@ def measure(cases: int, seed: int, say: Callable[[str], None] = lambda _: None) 
     return Measured(cases, seed, sides)
 
 
-def of_text(case: RandomProgram, program: ir.Program) -> set[str]:
+def of_case(case: RandomProgram | ir.Program) -> set[str]:
+    """The constructs of a random program, and of its text where it has one."""
+    if isinstance(case, ir.Program):
+        return used(case)
+    return of_source(Source("<program>", case.text), case.compile())
+
+
+def of_source(source: Source, program: ir.Program) -> set[str]:
     """The constructs of a text and of its IR."""
-    return used(program) | written(parse(Source("<program>", case.text)))
+    return used(program) | written(parse(source))
 
 
 def _compared(cases: int, seed: int) -> Side:
@@ -93,17 +111,10 @@ def _compared(cases: int, seed: int) -> Side:
     if side.missing is not None:
         return side
     for case in of_target(TARGETS["reference"], seed, cases):
-        reached: Counter[str] = Counter()
-        with watching(reached):
-            label = reference.check(case).label
-        if label == "equal":
-            side.add(of_text(case, case.compile()), reached)
+        side.take(partial(reference.check, case), partial(of_case, case))
     for source, program in _examples():
-        reached = Counter()
-        with watching(reached):
-            label = reference.check_runs(program, _document(program)).label
-        if label == "equal":
-            side.add(used(program) | written(parse(source)), reached)
+        check = partial(reference.check_runs, program, to_json(program))
+        side.take(check, partial(of_source, source, program))
     return side
 
 
@@ -119,25 +130,12 @@ def _examples() -> Iterator[tuple[Source, ir.Program]]:
             yield source, linked.program
 
 
-def _document(program: ir.Program) -> str:
-    from serq.ir.codec import to_json
-
-    return to_json(program)
-
-
 def _executed(cases: int, seed: int) -> Side:
     side = Side(missing=lean.missing())
     if side.missing is not None:
         return side
     for case in of_target(TARGETS["lean"], seed, cases):
-        reached: Counter[str] = Counter()
-        with watching(reached):
-            label = lean.check(case).label
-        if label == "equal":
-            if isinstance(case, ir.Program):
-                side.add(used(case), reached)
-            else:
-                side.add(of_text(case, case.compile()), reached)
+        side.take(partial(lean.check, case), partial(of_case, case))
     return side
 
 
@@ -147,14 +145,13 @@ def _scheduled(cases: int, seed: int) -> Side:
         return side
     scenarios: list[Scenario] = [load(path) for path in places.scenarios()]
     for scenario in [*scenarios, *of_target(TARGETS["vllm"], seed, cases)]:
-        reached: Counter[str] = Counter()
-        with watching(reached):
-            label = vllm.check(scenario).label
-        if label == "equal":
-            text = oracle_program.Text.read(oracle_program.choose(scenario))
-            program = oracle_program.build(scenario, text)
-            side.add(used(program) | written(parse(text.source)), reached)
+        side.take(partial(vllm.check, scenario), partial(_of_scenario, scenario))
     return side
+
+
+def _of_scenario(scenario: Scenario) -> set[str]:
+    text = oracle_program.Text.read(oracle_program.choose(scenario))
+    return of_source(text.source, oracle_program.build(scenario, text))
 
 
 def _claimed() -> Side:
@@ -170,7 +167,7 @@ def _claimed() -> Side:
         source = Source(path.name, path.read_text(encoding="utf-8"))
         settings = Settings(horizon=float(entry["horizon"]))
         linked = compile_text(source, settings=settings, base_dir=path.parent)
-        side.add(used(linked.program) | written(parse(source)), Counter())
+        side.add(of_source(source, linked.program), Counter())
     return side
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
@@ -51,6 +52,13 @@ same iteration serves on. A job that an engine's admission starts on a ps stage 
 engine is rated with the next event, and never where there is none. Such runs are compared as if
 they did so here.
 """
+
+
+AS_THE_REFERENCE: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "self-preemption": lambda: patch.object(iteration, "serving_is_over", lambda engine: False),
+    "ps-after-admission": lambda: patch.object(Machine, "_go_on", lambda machine: None),
+}
+"""The exceptions in which a whole run is made as the reference build makes it."""
 
 
 REASONS = {
@@ -131,10 +139,7 @@ def check_runs(program: ir.Program, text: str) -> Verdict:
     verdict = _compare(program, text, theirs)
     if verdict.difference is None:
         return verdict
-    for name, as_the_reference in (
-        ("self-preemption", _served_on),
-        ("ps-after-admission", _left_unrated),
-    ):
+    for name, as_the_reference in AS_THE_REFERENCE.items():
         with as_the_reference():
             if _compare(program, text, theirs).difference is None:
                 return Verdict(f"equal but for {name}")
@@ -156,7 +161,7 @@ def _compare(program: ir.Program, text: str, theirs: Result | reference.Refused)
         if code not in EXCEPTIONS:
             where = f"an error here alone: {code}"
             return differs(where, ("ours", str(error)), ("reference", theirs.report))
-        with _no_cycles():
+        with patch.object(cycle, "check", lambda machine: None):  # ends like other runs
             ours = of_report(run(program))
         except_for = f" but for {code}"
     if not isinstance(theirs, Result):
@@ -186,39 +191,6 @@ def varies(ours: Result, theirs: Result, again: Callable[[], Result]) -> bool:
         if unexplained(ours, variants) is None:
             return True
     return False
-
-
-@contextmanager
-def _no_cycles() -> Iterator[None]:
-    """Runs that end in a cycle of waits end like others."""
-    check = cycle.check
-    cycle.check = lambda machine: None
-    try:
-        yield
-    finally:
-        cycle.check = check
-
-
-@contextmanager
-def _served_on() -> Iterator[None]:
-    """A grower that preempts itself ends its schedule statement alone."""
-    over = iteration.serving_is_over
-    iteration.serving_is_over = lambda engine: False
-    try:
-        yield
-    finally:
-        iteration.serving_is_over = over
-
-
-@contextmanager
-def _left_unrated() -> Iterator[None]:
-    """What the last pass over the stages changed waits for an event, which may not come."""
-    go_on = Machine._go_on
-    Machine._go_on = lambda self: None  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Machine._go_on = go_on  # type: ignore[method-assign]
 
 
 def _reference(text: str) -> Result:
