@@ -8,7 +8,7 @@ statements become one generated function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from serq.interp.expr import (
@@ -80,24 +80,30 @@ class Code:
             emitter.line(f"OBS{stmt.observe}(({text}, M.now, s.serial, s.turn))")
 
     def _sequence(
-        self, block: int, first: int, last: int, result: str, scope: Scope = SESSION
+        self, block: int, first: int, last: int, pc: int, scope: Scope = SESSION
     ) -> Instruction:
-        """Statements ``first`` to ``last - 1`` of a block, all set or observe, as one function."""
+        """Statements ``first`` to ``last - 1`` of a block as one function, which goes on at ``pc``.
+
+        All are set or observe; the last may be a run at a fifo or ps stage.
+        """
         emitter = Emitter(self.machine.library, scope)
         places: list[tuple[int, int]] = [(block, first)]
         for i in range(first, last):
             stmt = self.machine.program.blocks[block][i]
-            assert isinstance(stmt, ir.Set | ir.Observe)
-            self._emit_set(emitter, stmt)
+            if isinstance(stmt, ir.Run):
+                self._emit_run(emitter, stmt, pc)
+            else:
+                assert isinstance(stmt, ir.Set | ir.Observe)
+                self._emit_set(emitter, stmt)
             places += [(block, i)] * (len(emitter.lines) + 1 - len(places))
-        emitter.line(f"return {result}")
+        emitter.line(f"return {pc}")
         name = self.machine.library.fresh("statements")
         self.lines[f"<{name}>"] = places
         return emitter.function(name)
 
     def _straight(self, block: int) -> Instruction | None:
         count = len(self.machine.program.blocks[block])
-        return self._sequence(block, 0, count, "0", SUBMIT) if count else None
+        return self._sequence(block, 0, count, 0, SUBMIT) if count else None
 
     # --- layout ---
 
@@ -138,8 +144,10 @@ class Code:
                     and sides[j] == sides[i]
                 ):
                     j += 1
+                if not self._answers(block, j - 1) and _is_plain_run(statements[j : j + 1]):
+                    j += 1
                 pc = len(self.program)
-                self._add(self._sequence(block, i, j, str(pc + 1)), place)
+                self._add(self._sequence(block, i, j, pc + 1), place)
                 if self._answers(block, j - 1):
                     self._answer()
                 i = j
@@ -464,23 +472,27 @@ class Code:
             return self._run_engine(stmt, pc)
         if stmt.also:
             return self._run_flow(stmt, pc)
-        library, ready = self.machine.library, self.machine.ready
+        emitter = Emitter(self.machine.library, SESSION)
+        self._emit_run(emitter, stmt, pc + 1)
+        return emitter.function(self.machine.library.fresh("run"))
+
+    def _emit_run(self, emitter: Emitter, stmt: ir.Run, after: int) -> None:
+        """The lines of a run at one fifo or ps stage, whose session goes on at ``after``."""
+        ready = self.machine.ready
 
         def run_nothing(s: Session, work: float, stage: Any) -> None:
             amount(work, f"the work of a run on `{stage.name}`")
             ready.append(s)
 
-        emitter = Emitter(library, SESSION)
-        library.names["run_nothing"] = run_nothing
+        emitter.library.names["run_nothing"] = run_nothing
         work = emitter.stored(emitter.value(stmt.work))
         stage = emitter.ref("stage", stmt.stage)
-        emitter.line(f"s.pc = {pc + 1}")
+        emitter.line(f"s.pc = {after}")
         emitter.line(f"if {work} > 0.0:")
         emitter.line(f"  s.status = {RUNNING}")
         emitter.line(f"  {stage}.submit(s, {work})")
         emitter.line(f"else: run_nothing(s, {work}, {stage})")
         emitter.line("return -1")
-        return emitter.function(library.fresh("run"))
 
     def _run_engine(self, stmt: ir.Run, pc: int) -> Instruction:
         machine = self.machine
@@ -528,6 +540,13 @@ class Code:
             return -1
 
         return run_flow
+
+
+def _is_plain_run(statements: Sequence[Any]) -> bool:
+    """Whether the statement, if any, is a run at one stage that is no engine."""
+    return any(
+        isinstance(s, ir.Run) and s.mode is ir.Mode.PLAIN and not s.also for s in statements
+    )
 
 
 def outside(what: str, pool: Pool) -> Fault:
