@@ -6,7 +6,7 @@ import Serq.Exec.Pool
 namespace Serq
 
 /-- The pool in whose queue a hold waits: its first. -/
-def firstPool (env : Env) : List HoldPool → Nat
+@[inline] def firstPool (env : Env) : List HoldPool → Nat
   | [] => 0
   | h :: _ => h.pool.eval env
 
@@ -62,13 +62,13 @@ def allFit (D : Deployment) (m : Machine) : List (Nat × Nat × Nat) → Bool
     if (m.pool p).used + roundUp (D.pool p).block r ≤ (D.pool p).cap then allFit D m rest else false
 
 /-- Whether session `i` can be admitted; `left` is the budget that its header reads. -/
-def fits (D : Deployment) (m : Machine) (i left : Nat) : Bool :=
+@[inline] def fits (D : Deployment) (m : Machine) (i left : Nat) : Bool :=
   match (m.at_ i).prog with
   | .Hold pools _ _ _ _ => allFit D m (needs (m.sessEnv D i left) pools)
   | _ => false
 
 /-- The consumed prefix of a pool: the session's own, at most `reuse`, in whole blocks. -/
-def consumed (D : Deployment) (m : Machine) (i : Nat) (caching : Bool) (reuse : Option Nat)
+@[inline] def consumed (D : Deployment) (m : Machine) (i : Nat) (caching : Bool) (reuse : Option Nat)
     (p : Nat) : Nat :=
   if caching then
     let own := ownSize i (m.pool p).entries
@@ -91,7 +91,7 @@ def maxPos : List Alloc → Nat
   | a :: as => if a.pos ≤ maxPos as then maxPos as else a.pos
 
 /-- The value of an optional expression. -/
-def evalOption (env : Env) : Option Expr → Option Nat
+@[inline] def evalOption (env : Env) : Option Expr → Option Nat
   | none => none
   | some e => some (e.eval env)
 
@@ -102,11 +102,11 @@ def holdAllocs (D : Deployment) (m : Machine) (i left : Nat) (pools : List HoldP
     (needs (m.sessEnv D i left) pools)
 
 /-- Session `i` leaves the queue of pool `p`. -/
-def leaveQueue (m : Machine) (p i : Nat) : Machine :=
+@[inline] def leaveQueue (m : Machine) (p i : Nat) : Machine :=
   m.modPool p fun st => { st with queue := removeOne i st.queue }
 
 /-- Session `i`, which has taken the allocations of hold `r`, is ready to run its body. -/
-def enterBody (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (body k : Block) : Machine :=
+@[inline] def enterBody (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (body k : Block) : Machine :=
   let m' := m.modSess i fun s =>
     { s with
       attrs := Arr.put s.attrs D.slotCached (maxPos r.allocs)
@@ -138,7 +138,7 @@ def leastKeys (D : Deployment) (m : Machine) (left : Nat) (keys : List Expr) :
 
 /-- Who is next in the queue of pool `p`: a session put back at the head, or else the one with the
 least keys, which are read now; without keys the first. -/
-def selected (D : Deployment) (m : Machine) (p left : Nat) : Option Nat :=
+@[inline] def selected (D : Deployment) (m : Machine) (p left : Nat) : Option Nat :=
   match (m.pool p).queue with
   | [] => none
   | i :: is => match (D.pool p).queue with

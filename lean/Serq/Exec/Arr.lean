@@ -97,13 +97,13 @@ def mod (a : Array α) (i : Nat) (f : α → α) : Array α := ⟨Lst.mod f a.to
 def put (a : Array Nat) (i v : Nat) : Array Nat := ⟨Lst.put 0 v a.toList i⟩
 
 /-- The library's way to read an element. -/
-def atFast [Inhabited α] (a : Array α) (i : Nat) : α := a.getD i default
+@[inline] def atFast [Inhabited α] (a : Array α) (i : Nat) : α := a.getD i default
 
 /-- The library's way to change an element in place. -/
-def modFast (a : Array α) (i : Nat) (f : α → α) : Array α := a.modify i f
+@[inline] def modFast (a : Array α) (i : Nat) (f : α → α) : Array α := a.modify i f
 
 /-- The library's way to write an element in place. -/
-def putFast (a : Array Nat) (i v : Nat) : Array Nat :=
+@[inline] def putFast (a : Array Nat) (i v : Nat) : Array Nat :=
   if i < a.size then a.setIfInBounds i v else (a ++ Array.replicate (i - a.size) 0).push v
 
 /-- Reading through the list is reading the array. -/

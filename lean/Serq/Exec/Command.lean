@@ -6,7 +6,7 @@ import Serq.Exec.Admit
 namespace Serq
 
 /-- Session `i` is ready, behind those that became ready before. -/
-def wake (m : Machine) (i : Nat) : Machine :=
+@[inline] def wake (m : Machine) (i : Nat) : Machine :=
   { (m.modSess i fun s => { s with status := .ready }) with ready := m.ready ++ [i] }
 
 /-- A job behind all jobs of sessions admitted no later. -/
@@ -20,7 +20,7 @@ def insertDue (d : Due) : List Due → List Due
   | x :: xs => if x.time ≤ d.time then x :: insertDue d xs else d :: x :: xs
 
 /-- Session `i` is in service at stage `s` for `w` from now on. -/
-def serveFor (m : Machine) (i s w : Nat) : Machine :=
+@[inline] def serveFor (m : Machine) (i s w : Nat) : Machine :=
   { (m.modSess i fun x => { x with status := .serving m.nextEvent }) with
     dues := insertDue ⟨m.now + w, m.nextEvent, i, s⟩ m.dues
     nextEvent := m.nextEvent + 1 }
@@ -112,7 +112,7 @@ def finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block
     (·.ended D.memory i r.allocs)
 
 /-- The pool or stage that an optional reference names. -/
-def evalRef (env : Env) : Option Ref → Option Nat
+@[inline] def evalRef (env : Env) : Option Ref → Option Nat
   | none => none
   | some r => some (r.eval env)
 

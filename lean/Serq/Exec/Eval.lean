@@ -19,10 +19,10 @@ structure Env where
   stage : Fun → Nat → Nat := fun _ _ => 0
 
 /-- 1 for true, 0 for false. -/
-def bit (p : Prop) [Decidable p] : Nat := if p then 1 else 0
+@[inline] def bit (p : Prop) [Decidable p] : Nat := if p then 1 else 0
 
 /-- A function of two numbers; `Floor` and `Ceil` are those of the quotient. -/
-def Fun.apply : Fun → Nat → Nat → Nat
+@[inline] def Fun.apply : Fun → Nat → Nat → Nat
   | .Min, a, b => if a ≤ b then a else b
   | .Max, a, b => if a ≤ b then b else a
   | .Floor, a, b => a / b
@@ -30,12 +30,12 @@ def Fun.apply : Fun → Nat → Nat → Nat
   | _, _, _ => 0
 
 /-- A unary operation on naturals. -/
-def UnaryOp.apply : UnaryOp → Nat → Nat
+@[inline] def UnaryOp.apply : UnaryOp → Nat → Nat
   | .Neg, a => 0 - a
   | .Not, a => bit (a = 0)
 
 /-- A binary operation on naturals; a truth value is 1 or 0. -/
-def BinaryOp.apply : BinaryOp → Nat → Nat → Nat
+@[inline] def BinaryOp.apply : BinaryOp → Nat → Nat → Nat
   | .Add, a, b => a + b
   | .Sub, a, b => a - b
   | .Mul, a, b => a * b
@@ -126,10 +126,10 @@ def Expr.static : Expr → Bool
   | .Cond c a b => c.static && a.static && b.static
 
 /-- The pool or stage that a reference names. -/
-def Ref.eval (env : Env) (r : Ref) : Nat := r.base + r.index.eval env
+@[inline] def Ref.eval (env : Env) (r : Ref) : Nat := r.base + r.index.eval env
 
 /-- An optional expression, `d` when it is missing. -/
-def evalOr (env : Env) (d : Nat) : Option Expr → Nat
+@[inline] def evalOr (env : Env) (d : Nat) : Option Expr → Nat
   | none => d
   | some e => e.eval env
 

@@ -20,29 +20,29 @@ def earlier : Option (Nat × Nat × Ev) → Option (Nat × Nat × Ev) → Option
     else some (t', q', e')
 
 /-- The pending end of the running iteration. -/
-def pendingIter (m : Machine) : Option (Nat × Nat × Ev) :=
+@[inline] def pendingIter (m : Machine) : Option (Nat × Nat × Ev) :=
   match m.clock.iterEnd with
   | none => none
   | some (t, q) => some (t, q, .iterEnd)
 
 /-- The pending arrival. -/
-def pendingArrival (m : Machine) : Option (Nat × Nat × Ev) :=
+@[inline] def pendingArrival (m : Machine) : Option (Nat × Nat × Ev) :=
   match m.clock.arrival with
   | none => none
   | some (t, q) => some (t, q, .arrival)
 
 /-- The earliest pending end of a service. -/
-def pendingDue (m : Machine) : Option (Nat × Nat × Ev) :=
+@[inline] def pendingDue (m : Machine) : Option (Nat × Nat × Ev) :=
   match m.dues with
   | [] => none
   | d :: _ => some (d.time, d.seq, .due)
 
 /-- The next event: its time, its number and what it is. -/
-def nextEvent (m : Machine) : Option (Nat × Nat × Ev) :=
+@[inline] def nextEvent (m : Machine) : Option (Nat × Nat × Ev) :=
   earlier (pendingIter m) (earlier (pendingArrival m) (pendingDue m))
 
 /-- The next arrival is scheduled, after the next gap. -/
-def scheduleArrival (m : Machine) : Machine :=
+@[inline] def scheduleArrival (m : Machine) : Machine :=
   match m.clock.gaps with
   | [] => { m with clock := { m.clock with arrival := none } }
   | g :: gs =>
@@ -63,13 +63,13 @@ def nextService (m : Machine) (s : Nat) : Machine :=
   | (i, w) :: rest => serveFor (m.modStage s fun st => { st with waiting := rest }) i s w
 
 /-- The server that a service has held, if it was one of a fifo stage, is free. -/
-def freeServer (D : Deployment) (m : Machine) (s : Nat) : Machine :=
+@[inline] def freeServer (D : Deployment) (m : Machine) (s : Nat) : Machine :=
   match D.stage s with
   | .Fifo _ => nextService m s
   | _ => m
 
 /-- A service ends: its session is ready, if it is still the one in service. -/
-def endService (D : Deployment) (m : Machine) (d : Due) : Machine :=
+@[inline] def endService (D : Deployment) (m : Machine) (d : Due) : Machine :=
   let m := freeServer D m d.stage
   if (m.at_ d.owner).status = .serving d.seq then wake m d.owner else m
 

@@ -19,12 +19,12 @@ def modInnermost (p : Nat) (f : Alloc → Alloc) : List Frame → List Frame
     | some _ => .hold { r with allocs := modAlloc p f r.allocs, grown := true } k :: st
 
 /-- Session `i`'s innermost hold on `p` has `need` more units. -/
-def addUnits (m : Machine) (i p need : Nat) : Machine :=
+@[inline] def addUnits (m : Machine) (i p need : Nat) : Machine :=
   m.modSess i fun s =>
     { s with stack := modInnermost p (fun a => { a with units := a.units + need }) s.stack }
 
 /-- Session `i`'s innermost hold on `p` reaches position `x`. -/
-def moveTo (m : Machine) (i p x : Nat) : Machine :=
+@[inline] def moveTo (m : Machine) (i p x : Nat) : Machine :=
   m.modSess i fun s =>
     { s with stack := modInnermost p (fun a => { a with pos := x }) s.stack }
 

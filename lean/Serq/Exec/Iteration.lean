@@ -50,19 +50,19 @@ def serveEnv (D : Deployment) (m : Machine) (j : Job) : Env where
   stage := m.stageQuery D 0
 
 /-- Whether the iteration leaves the resident out. -/
-def excluded (D : Deployment) (m : Machine) (j : Job) : Bool :=
+@[inline] def excluded (D : Deployment) (m : Machine) (j : Job) : Bool :=
   match D.only with
   | none => false
   | some e => decide (e.eval (serveEnv D m j) = 0)
 
 /-- What a resident could take: a decode one token, a prefill the rest up to the chunk cap. -/
-def want (cap : Nat) (j : Job) : Nat :=
+@[inline] def want (cap : Nat) (j : Job) : Nat :=
   match j.mode with
   | .Decode => if 1 ≤ j.left then 1 else j.left
   | _ => if cap = 0 then j.left else if j.left ≤ cap then j.left else cap
 
 /-- The resident gets `t` tokens; `attn2` is twice their attention work. -/
-def schedule (D : Deployment) (m : Machine) (j : Job) (t attn2 : Nat) : Machine :=
+@[inline] def schedule (D : Deployment) (m : Machine) (j : Job) (t attn2 : Nat) : Machine :=
   let kv := match D.memory with
     | none => 0
     | some p => heldOn p (m.at_ j.owner).stack
@@ -71,14 +71,14 @@ def schedule (D : Deployment) (m : Machine) (j : Job) (t attn2 : Nat) : Machine 
       left := m.plan.left - t } }
 
 /-- Twice the attention work of `t` tokens that end at position `x`: none for a decode. -/
-def attn2Of (mode : Mode) (t x : Nat) : Nat :=
+@[inline] def attn2Of (mode : Mode) (t x : Nat) : Nat :=
   match mode with
   | .Prefill => t * (2 * x - t)
   | _ => 0
 
 /-- Gives one resident `t` tokens; a growing one first gets the units for the position `x` that it
 reaches. The second part is false when the iteration's serving ends with it. -/
-def giveTokens (D : Deployment) (j : Job) (t : Nat) (m : Machine) : Machine × Bool :=
+@[inline] def giveTokens (D : Deployment) (j : Job) (t : Nat) (m : Machine) : Machine × Bool :=
   match j.growing with
   | none => (schedule D m j t (attn2Of j.mode t t), true)
   | some p => match innermost p (m.at_ j.owner).stack with
@@ -91,11 +91,11 @@ def giveTokens (D : Deployment) (j : Job) (t : Nat) (m : Machine) : Machine × B
         | (m', false) => (m', false)
 
 /-- The tokens for a resident: what it wants, or what is left of the budget. -/
-def tokensFor (cap : Nat) (j : Job) (m : Machine) : Nat :=
+@[inline] def tokensFor (cap : Nat) (j : Job) (m : Machine) : Nat :=
   if want cap j ≤ m.plan.left then want cap j else m.plan.left
 
 /-- Serves one resident, unless this iteration has preempted it or leaves it out. -/
-def serveJob (D : Deployment) (cap : Nat) (j : Job) (m : Machine) : Machine × Bool :=
+@[inline] def serveJob (D : Deployment) (cap : Nat) (j : Job) (m : Machine) : Machine × Bool :=
   if m.plan.victims.contains j.owner then (m, true)
   else if excluded D m j then (m, true)
   else
@@ -118,7 +118,7 @@ def takeJob : Nat → Job → List Job → Job × List Job
   | n + 1, j, x :: xs => let (y, rest) := takeJob n x xs; (y, j :: rest)
 
 /-- Whose turn it is among the residents not yet served. -/
-def nextJob (D : Deployment) (m : Machine) : List Job → Option (Job × List Job)
+@[inline] def nextJob (D : Deployment) (m : Machine) : List Job → Option (Job × List Job)
   | [] => none
   | j :: js => match D.serve with
     | [] => some (j, js)
@@ -233,7 +233,7 @@ def buildBatch (D : Deployment) (cap : Nat) (m : Machine) : Machine :=
   admitWaiting D cap admissionFuel (serveAll D cap m.jobs.length m.jobs m)
 
 /-- The record of the iteration whose batch has been formed. -/
-def recordOf (cap : Nat) (m : Machine) : IterRec :=
+@[inline] def recordOf (cap : Nat) (m : Machine) : IterRec :=
   let s := statsOf m.plan.batch
   { start := m.now, served := m.clock.served
     tokens := s.tokens, prefilled := s.prefilled, decoders := s.decoders
@@ -243,7 +243,7 @@ def recordOf (cap : Nat) (m : Machine) : IterRec :=
     pools := poolRecs m.pools, preempts := m.plan.preempts, counters := m.counters }
 
 /-- How long the iteration whose batch has been formed lasts: its cost, and at least 1. -/
-def costOf (D : Deployment) (m : Machine) : Nat :=
+@[inline] def costOf (D : Deployment) (m : Machine) : Nat :=
   let c := D.cost.eval (statsEnv m.jobs.length m.now (statsOf m.plan.batch))
   if 1 ≤ c then c else 1
 
@@ -279,7 +279,7 @@ def unfinished : List Job → List Job
   | j :: js => if j.left = 0 then unfinished js else j :: unfinished js
 
 /-- A session whose run ends with the batch is ready. -/
-def applyEntry (m : Machine) (e : Entry) : Machine := if e.ends then wake m e.owner else m
+@[inline] def applyEntry (m : Machine) (e : Entry) : Machine := if e.ends then wake m e.owner else m
 
 /-- The batch takes effect, in serving order. -/
 def applyEntries : List Entry → Machine → Machine

@@ -238,13 +238,13 @@ instance : Inhabited Machine :=
   ⟨{}, {}, #[], [], [], [], [], [], [], 0, 0, 0, 0, false, {}⟩
 
 /-- The counters changed by `f`. -/
-def tally (m : Machine) (f : Counters → Counters) : Machine := { m with counters := f m.counters }
+@[inline] def tally (m : Machine) (f : Counters → Counters) : Machine := { m with counters := f m.counters }
 
 /-- Pool `p` of the program. A pool that is not declared has no room. -/
-def Deployment.pool (D : Deployment) (p : Nat) : Pool := Lst.nth { cap := 0 } D.pools p
+@[inline] def Deployment.pool (D : Deployment) (p : Nat) : Pool := Lst.nth { cap := 0 } D.pools p
 
 /-- The kind of stage `s`. -/
-def Deployment.stage (D : Deployment) (s : Nat) : StageKind := Lst.nth .Delay D.stages s
+@[inline] def Deployment.stage (D : Deployment) (s : Nat) : StageKind := Lst.nth .Delay D.stages s
 
 namespace Machine
 
@@ -252,24 +252,24 @@ namespace Machine
 abbrev now (m : Machine) : Nat := m.clock.now
 
 /-- Session `i`. -/
-def at_ (m : Machine) (i : Nat) : Sess := Arr.at! m.sess i
+@[inline] def at_ (m : Machine) (i : Nat) : Sess := Arr.at! m.sess i
 
 /-- The state of pool `p`. -/
-def pool (m : Machine) (p : Nat) : PoolSt := Lst.nth {} m.pools p
+@[inline] def pool (m : Machine) (p : Nat) : PoolSt := Lst.nth {} m.pools p
 
 /-- The state of stage `s`. -/
-def stage (m : Machine) (s : Nat) : StageSt := Lst.nth {} m.stages s
+@[inline] def stage (m : Machine) (s : Nat) : StageSt := Lst.nth {} m.stages s
 
 /-- Session `i` changed by `f`. -/
-def modSess (m : Machine) (i : Nat) (f : Sess → Sess) : Machine :=
+@[inline] def modSess (m : Machine) (i : Nat) (f : Sess → Sess) : Machine :=
   { m with sess := Arr.mod m.sess i f }
 
 /-- Pool `p` changed by `f`. -/
-def modPool (m : Machine) (p : Nat) (f : PoolSt → PoolSt) : Machine :=
+@[inline] def modPool (m : Machine) (p : Nat) (f : PoolSt → PoolSt) : Machine :=
   { m with pools := Lst.mod f m.pools p }
 
 /-- Stage `s` changed by `f`. -/
-def modStage (m : Machine) (s : Nat) (f : StageSt → StageSt) : Machine :=
+@[inline] def modStage (m : Machine) (s : Nat) (f : StageSt → StageSt) : Machine :=
   { m with stages := Lst.mod f m.stages s }
 
 end Machine
@@ -432,7 +432,7 @@ def sessEnv (D : Deployment) (m : Machine) (i left : Nat) : Env where
   stage := m.stageQuery D left
 
 /-- Attribute `slot` of session `i` set to `v`. -/
-def setAttr (m : Machine) (i slot v : Nat) : Machine :=
+@[inline] def setAttr (m : Machine) (i slot v : Nat) : Machine :=
   m.modSess i fun s => { s with attrs := Arr.put s.attrs slot v }
 
 end Machine

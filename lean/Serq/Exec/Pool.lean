@@ -6,10 +6,10 @@ import Serq.Exec.Machine
 namespace Serq
 
 /-- `u` rounded up to whole blocks; without blocks it stays. -/
-def roundUp (block u : Nat) : Nat := if block = 0 then u else (u + (block - 1)) / block * block
+@[inline] def roundUp (block u : Nat) : Nat := if block = 0 then u else (u + (block - 1)) / block * block
 
 /-- `u` rounded down to whole blocks; without blocks it stays. -/
-def roundDown (block u : Nat) : Nat := if block = 0 then u else u / block * block
+@[inline] def roundDown (block u : Nat) : Nat := if block = 0 then u else u / block * block
 
 /-! ## Eviction -/
 
@@ -108,7 +108,7 @@ def removeOne (i : Nat) : List Nat → List Nat
   | j :: js => if j = i then js else j :: removeOne i js
 
 /-- Pool `p` allocates `units` to session `i`. -/
-def takeUnits (m : Machine) (p units : Nat) : Machine :=
+@[inline] def takeUnits (m : Machine) (p units : Nat) : Machine :=
   m.modPool p fun st => { st with used := st.used + units }
 
 /-- Session `i` enters the holders of a pool with allocation `a`; with a cache clause it consumes its
