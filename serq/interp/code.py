@@ -544,9 +544,7 @@ class Code:
 
 def _is_plain_run(statements: Sequence[Any]) -> bool:
     """Whether the statement, if any, is a run at one stage that is no engine."""
-    return any(
-        isinstance(s, ir.Run) and s.mode is ir.Mode.PLAIN and not s.also for s in statements
-    )
+    return any(isinstance(s, ir.Run) and s.mode is ir.Mode.PLAIN and not s.also for s in statements)
 
 
 def outside(what: str, pool: Pool) -> Fault:
