@@ -15,7 +15,7 @@ from serq.cli.fuzz import command
 from serq.diagnostics import SerqError
 from serq.fuzz.case import RandomProgram, from_file_text
 from serq.fuzz.search import search
-from serq.fuzz.targets import TARGETS
+from serq.fuzz.targets import TARGETS, metamorphic
 
 few = settings(
     max_examples=12, database=None, deadline=None, suppress_health_check=list(HealthCheck)
@@ -77,6 +77,18 @@ def test_most_cases_are_compared(name: str, label: str) -> None:
         pytest.skip("a side is missing")
     outcome = search(target, seed=5, cases=12, shrink_seconds=5)
     assert outcome.labels[label] >= 6, outcome.labels
+
+
+def test_a_program_whose_time_hardly_moves_is_not_waited_for() -> None:
+    """A case of too many events is told as such, whichever comparison runs it."""
+    case = RandomProgram(
+        "fn main() { stage s : fifo; workload { arrive batch(1); } "
+        "server { while (1) { run s (cost(s, 1e-12)); } } }",
+        horizon=50.0,
+    )
+    assert TARGETS["invariants"].judge(case).label == "too long"
+    changed = metamorphic.Case(case, "names", 0)
+    assert TARGETS["metamorphic"].judge(changed).label == "too long"
 
 
 @few

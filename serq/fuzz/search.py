@@ -17,7 +17,7 @@ from hypothesis.errors import Flaky, HypothesisWarning
 
 from serq.fuzz.choices import Choices, shrink
 from serq.fuzz.target import Target
-from serq.fuzz.verdict import Difference, Disagreement, Verdict
+from serq.fuzz.verdict import Difference, Disagreement
 
 CHUNK = 50
 """Cases drawn from one seed; the next chunk has the next seed."""
@@ -186,7 +186,7 @@ class _Chunk:
             self.deadline is not None and now >= self.deadline
         ):
             raise _Enough
-        verdict: Verdict = self.target.check(case)
+        verdict = self.target.judge(case)
         difference = verdict.difference
         if self.kind is None:
             self.outcome.cases += 1

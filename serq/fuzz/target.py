@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
+from serq.fuzz.bounded import TooLong
 from serq.fuzz.choices import Choices
 from serq.fuzz.verdict import Verdict
 
@@ -16,9 +17,9 @@ from serq.fuzz.verdict import Verdict
 class Target:
     """One comparison.
 
-    ``cases`` is the strategy, ``check`` judges one case, ``missing`` says why the target cannot
-    run here (None when it can), ``files`` gives a case's files by name. A target with ``draw``
-    is searched by independent cases of that, in place of the strategy's.
+    ``cases`` is the strategy, ``check`` judges one case (call ``judge``), ``missing`` says why the
+    target cannot run here (None when it can), ``files`` gives a case's files by name. A target
+    with ``draw`` is searched by independent cases of that, in place of the strategy's.
     """
 
     name: str
@@ -28,3 +29,10 @@ class Target:
     missing: Callable[[], str | None]
     files: Callable[[Any], Mapping[str, str]]
     draw: Callable[[Choices], Any] | None = None
+
+    def judge(self, case: Any) -> Verdict:
+        """What ``check`` says, or that the case's run is too long to be waited for."""
+        try:
+            return self.check(case)
+        except TooLong:
+            return Verdict("too long")

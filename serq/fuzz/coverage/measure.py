@@ -23,6 +23,7 @@ from serq.fuzz.targets import TARGETS, lean, reference, vllm
 from serq.fuzz.verdict import EQUAL, Verdict
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
+from serq.leangen.generate import DIRECTORIES
 from serq.link import compile_text
 from serq.oracle import places
 from serq.oracle import program as oracle_program
@@ -111,7 +112,7 @@ def _compared(cases: int, seed: int) -> Side:
     if side.missing is not None:
         return side
     for case in of_target(TARGETS["reference"], seed, cases):
-        side.take(partial(reference.check, case), partial(of_case, case))
+        side.take(partial(TARGETS["reference"].judge, case), partial(of_case, case))
     for source, program in _examples():
         check = partial(reference.check_runs, program, to_json(program))
         side.take(check, partial(of_source, source, program))
@@ -135,7 +136,7 @@ def _executed(cases: int, seed: int) -> Side:
     if side.missing is not None:
         return side
     for case in of_target(TARGETS["lean"], seed, cases):
-        side.take(partial(lean.check, case), partial(of_case, case))
+        side.take(partial(TARGETS["lean"].judge, case), partial(of_case, case))
     return side
 
 
@@ -145,7 +146,7 @@ def _scheduled(cases: int, seed: int) -> Side:
         return side
     scenarios: list[Scenario] = [load(path) for path in places.scenarios()]
     for scenario in [*scenarios, *of_target(TARGETS["vllm"], seed, cases)]:
-        side.take(partial(vllm.check, scenario), partial(_of_scenario, scenario))
+        side.take(partial(TARGETS["vllm"].judge, scenario), partial(_of_scenario, scenario))
     return side
 
 
@@ -161,8 +162,8 @@ def _claimed() -> Side:
     side = Side()
     for name, entry in json.loads(ledger.read_text(encoding="utf-8")).items():
         proved = [claim for claim, state in entry["claims"].items() if state == "proved"]
-        path = _ROOT / "examples" / "papers" / f"{name}.sq"
-        if not proved or not path.is_file():
+        path = next(p for d in DIRECTORIES if (p := _ROOT / d / f"{name}.sq").is_file())
+        if not proved:
             continue
         source = Source(path.name, path.read_text(encoding="utf-8"))
         settings = Settings(horizon=float(entry["horizon"]))

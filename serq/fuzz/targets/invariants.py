@@ -9,6 +9,7 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from serq.diagnostics import SerqError
+from serq.fuzz.bounded import run
 from serq.fuzz.case import RandomProgram
 from serq.fuzz.choices import Choices
 from serq.fuzz.documents import first_difference
@@ -16,7 +17,6 @@ from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
 from serq.fuzz.worker import worker
-from serq.interp import run
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
 

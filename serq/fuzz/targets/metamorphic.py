@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from serq.diagnostics import SerqError
+from serq.fuzz.bounded import run
 from serq.fuzz.case import RandomProgram
 from serq.fuzz.case_files import readable
 from serq.fuzz.changes import CHANGES, Change, Changed, Document
@@ -23,7 +24,6 @@ from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.results import of_report
 from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
-from serq.interp import run
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from serq.diagnostics import SerqError
 from serq.fuzz import reference
+from serq.fuzz.bounded import run
 from serq.fuzz.case import RandomProgram
 from serq.fuzz.choices import Choices
 from serq.fuzz.documents import first_difference
@@ -17,7 +18,7 @@ from serq.fuzz.programs import ProgramWriter, programs
 from serq.fuzz.results import Result, difference, of_reference, of_report, unexplained
 from serq.fuzz.stations import StationWriter, station_programs
 from serq.fuzz.verdict import EQUAL, Verdict, differs
-from serq.interp import cycle, iteration, run
+from serq.interp import cycle, iteration
 from serq.interp.machine import Machine
 from serq.ir import nodes as ir
 from serq.ir.codec import to_json
