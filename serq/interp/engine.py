@@ -266,13 +266,13 @@ class Engine(Stage):
         """
         if self.attempt is not None:
             return self.attempt
-        left = self.budget(self)
-        limit = self.chunk(self)
+        budget, limit = self.budget(self), self.chunk(self)
+        planned = 0.0  # a sum of its own: what is left of fractional tokens depends on the order
         for job in self.jobs:
-            if not left > 0.0:
+            if not budget - planned > 0.0:
                 break
-            left -= self._want(job, left, limit)
-        return left
+            planned += self._want(job, budget - planned, limit)
+        return budget - planned
 
     # --- residents ---
 

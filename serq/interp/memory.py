@@ -297,6 +297,8 @@ class Memory:
                     value = spec.cache(session) if spec.cache is not None else None
                     self.give_back(session, alloc, hold.moved, value)
                     hold.allocs.remove(alloc)
+                    if session.preempted_at is not None:
+                        session.preempted_at.pop(pool, None)
                     self.admit_all()
                     return
         for lease in session.leases:

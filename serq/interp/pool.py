@@ -301,17 +301,18 @@ class Pool(Timed):
         """Units evicted from another pool are cached here, as what they were there.
 
         They join what this pool has of the same prefix: the session's own, or a dead one that
-        stays dead. What is cached here may then pass the capacity, until room is made again.
+        stays dead; the attributes kept for its keys stay those of the part that came first. What
+        is cached here may then pass the capacity, until room is made again.
         """
         self.catch_up()
         self.make_room(0.0)
         session = entry.session
         old = self.mine.get(entry.owner)
-        total = units
+        total, frozen = units, entry.frozen
         if old is not None:
             total += old.size
+            frozen = old.frozen
             self.forget(old)
-        frozen = list(session.attrs) if self.freezes else None
         made = Entry(session, total, now, self.next_release, frozen)
         self.next_release += 1
         self.entries[made.number] = made
