@@ -18,6 +18,46 @@ def modInnermost (p : Nat) (f : Alloc → Alloc) : List Frame → List Frame
     | none => .hold r k :: modInnermost p f st
     | some _ => .hold { r with allocs := modAlloc p f r.allocs, grown := true } k :: st
 
+/-- The allocations of one hold with that on `p` changed by `f`; none without one. -/
+def modFirst (p : Nat) (f : Alloc → Alloc) : List Alloc → Option (List Alloc)
+  | [] => none
+  | [a] => if a.pool = p then some [f a] else none
+  | [a, b] =>
+    if a.pool = p then some [f a, b] else if b.pool = p then some [a, f b] else none
+  | a :: as =>
+    if a.pool = p then some (f a :: as)
+    else match modFirst p f as with
+      | none => none
+      | some rest => some (a :: rest)
+
+/-- Looking and changing in one go. -/
+theorem modFirst_eq (p : Nat) (f : Alloc → Alloc) (l : List Alloc) :
+    modFirst p f l = (findAlloc p l).map fun _ => modAlloc p f l := by
+  fun_induction modFirst p f l <;> simp_all [findAlloc, modAlloc]
+  rename_i found _
+  obtain ⟨⟨x, h⟩, _⟩ := found
+  simp [h]
+
+/-- A stack changed by looking and changing in one go. -/
+def modInnermostFast (p : Nat) (f : Alloc → Alloc) : List Frame → List Frame
+  | [] => []
+  | .seq k :: st => .seq k :: modInnermostFast p f st
+  | .hold r k :: st => match modFirst p f r.allocs with
+    | none => .hold r k :: modInnermostFast p f st
+    | some allocs => .hold { r with allocs := allocs, grown := true } k :: st
+
+/-- Looking and changing in one go changes nothing else. -/
+@[csimp] theorem modInnermost_eq_modInnermostFast : @modInnermost = @modInnermostFast := by
+  funext p f l
+  induction l with
+  | nil => rfl
+  | cons x st ih =>
+    cases x with
+    | seq k => simp [modInnermost, modInnermostFast, ih]
+    | hold r k =>
+      simp only [modInnermost, modInnermostFast, modFirst_eq, ih]
+      cases findAlloc p r.allocs <;> rfl
+
 /-- Session `i`'s innermost hold on `p` has `need` more units. -/
 @[inline] def addUnits (m : Machine) (i p need : Nat) : Machine :=
   m.modSess i fun s =>
@@ -91,6 +131,22 @@ def removeEntry (i : Nat) : List Entry → List Entry
 def tokensOf (i : Nat) : List Entry → Nat
   | [] => 0
   | e :: es => if e.owner = i then e.tokens + tokensOf i es else tokensOf i es
+
+/-- The same, two entries a step. -/
+def tokensOfFast (i : Nat) : List Entry → Nat
+  | [] => 0
+  | [e] => if e.owner = i then e.tokens else 0
+  | d :: e :: es =>
+    if d.owner = i then
+      if e.owner = i then d.tokens + (e.tokens + tokensOfFast i es)
+      else d.tokens + tokensOfFast i es
+    else if e.owner = i then e.tokens + tokensOfFast i es
+    else tokensOfFast i es
+
+/-- The steps taken together are the steps. -/
+@[csimp] theorem tokensOf_eq_tokensOfFast : @tokensOf = @tokensOfFast := by
+  funext i l
+  fun_induction tokensOfFast i l <;> simp_all [tokensOf]
 
 /-- Session `i` is unwound to its innermost hold on `p`, which it will execute again: every hold on
 the way is released with its position cached. -/

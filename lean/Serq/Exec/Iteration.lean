@@ -189,6 +189,32 @@ def statsOf : List Entry → IterStats
       { s with tokens := e.tokens + s.tokens, prefilled := e.tokens + s.prefilled,
                kvPrefill := e.kv + s.kvPrefill, attention2 := e.attn2 + s.attention2 }
 
+/-- The same with the sums so far at hand. -/
+def statsLoop (t p d kd kp a : Nat) : List Entry → IterStats
+  | [] => ⟨t, p, d, kd, kp, a⟩
+  | e :: es => match e.mode with
+    | .Decode => statsLoop (t + e.tokens) p (d + 1) (kd + e.kv) kp a es
+    | _ => statsLoop (t + e.tokens) (p + e.tokens) d kd (kp + e.kv) (a + e.attn2) es
+
+/-- The sums so far are added to. -/
+theorem statsLoop_eq (l : List Entry) (t p d kd kp a : Nat) :
+    statsLoop t p d kd kp a l =
+      ⟨t + (statsOf l).tokens, p + (statsOf l).prefilled, d + (statsOf l).decoders,
+        kd + (statsOf l).kvDecode, kp + (statsOf l).kvPrefill, a + (statsOf l).attention2⟩ := by
+  induction l generalizing t p d kd kp a with
+  | nil => rfl
+  | cons e es ih =>
+    simp only [statsLoop, statsOf]
+    split <;> simp [ih, Nat.add_assoc, Nat.add_comm 1]
+
+/-- A batch summed from its beginning. -/
+def statsOfFast (l : List Entry) : IterStats := statsLoop 0 0 0 0 0 0 l
+
+/-- A sum from the beginning is the sum. -/
+@[csimp] theorem statsOf_eq_statsOfFast : @statsOf = @statsOfFast := by
+  funext l
+  simp [statsOfFast, statsLoop_eq]
+
 /-- What the cost of an iteration reads. `Attn` is twice `batch.attention`. -/
 def statsEnv (residents now : Nat) (s : IterStats) : Env where
   ctx c := match c with
@@ -225,6 +251,20 @@ def busy (D : Deployment) (m : Machine) : Bool :=
 
 /-- The chunk cap of an iteration that starts now; 0 is none. -/
 def chunkCap (D : Deployment) (m : Machine) : Nat := D.chunk.eval (planEnv D m)
+
+/-- The same, a number read as it stands. -/
+def chunkCapFast (D : Deployment) (m : Machine) : Nat :=
+  match D.chunk with
+  | .Num n => n
+  | e => e.eval (planEnv D m)
+
+/-- A number is its value. -/
+@[csimp] theorem chunkCap_eq_chunkCapFast : @chunkCap = @chunkCapFast := by
+  funext D m
+  simp only [chunkCap, chunkCapFast]
+  split
+  · next h => simp [h, Expr.eval]
+  · rfl
 
 /-- The batch of an iteration that starts now. -/
 def buildBatch (D : Deployment) (cap : Nat) (m : Machine) : Machine :=

@@ -289,16 +289,54 @@ def unitsOn (p : Nat) : List Alloc → Nat
   | [] => 0
   | a :: as => if a.pool = p then a.units + unitsOn p as else unitsOn p as
 
+/-- The same with one step for the one or two pools that a hold most often has. -/
+def unitsOnFast (p : Nat) : List Alloc → Nat
+  | [] => 0
+  | [a] => if a.pool = p then a.units else 0
+  | [a, b] =>
+    if a.pool = p then (if b.pool = p then a.units + b.units else a.units)
+    else if b.pool = p then b.units else 0
+  | a :: as => if a.pool = p then a.units + unitsOnFast p as else unitsOnFast p as
+
+/-- The steps taken together are the steps. -/
+@[csimp] theorem unitsOn_eq_unitsOnFast : @unitsOn = @unitsOnFast := by
+  funext p l
+  fun_induction unitsOnFast p l <;> simp_all [unitsOn]
+
 /-- What a session's holds take of pool `p`, all together. -/
 def heldOn (p : Nat) : List Frame → Nat
   | [] => 0
   | .hold r _ :: st => unitsOn p r.allocs + heldOn p st
   | .seq _ :: st => heldOn p st
 
+/-- The same without a step for the end of a stack of one hold. -/
+def heldOnFast (p : Nat) : List Frame → Nat
+  | [] => 0
+  | [.hold r _] => unitsOn p r.allocs
+  | .hold r _ :: st => unitsOn p r.allocs + heldOnFast p st
+  | .seq _ :: st => heldOnFast p st
+
+/-- The end of a stack holds nothing. -/
+@[csimp] theorem heldOn_eq_heldOnFast : @heldOn = @heldOnFast := by
+  funext p l
+  fun_induction heldOnFast p l <;> simp_all [heldOn]
+
 /-- The allocation on `p` within one hold. -/
 def findAlloc (p : Nat) : List Alloc → Option Alloc
   | [] => none
   | a :: as => if a.pool = p then some a else findAlloc p as
+
+/-- The same with one step for the one or two pools that a hold most often has. -/
+def findAllocFast (p : Nat) : List Alloc → Option Alloc
+  | [] => none
+  | [a] => if a.pool = p then some a else none
+  | [a, b] => if a.pool = p then some a else if b.pool = p then some b else none
+  | a :: as => if a.pool = p then some a else findAllocFast p as
+
+/-- The steps taken together are the steps. -/
+@[csimp] theorem findAlloc_eq_findAllocFast : @findAlloc = @findAllocFast := by
+  funext p l
+  fun_induction findAllocFast p l <;> simp_all [findAlloc]
 
 /-- The allocation of the innermost hold on `p`. -/
 def innermost (p : Nat) : List Frame → Option Alloc
@@ -381,6 +419,31 @@ def countAt (s : Nat) : List Due → Nat
 def distinct : List Nat → Nat
   | [] => 0
   | i :: is => (if is.contains i then 0 else 1) + distinct is
+
+/-- Whether a number is in a list. -/
+def hasNat (i : Nat) : List Nat → Bool
+  | [] => false
+  | x :: xs => if i = x then true else hasNat i xs
+
+/-- The library's membership, of numbers. -/
+theorem contains_eq_hasNat (i : Nat) (l : List Nat) : l.contains i = hasNat i l := by
+  induction l with
+  | nil => rfl
+  | cons x xs ih => by_cases h : i = x <;> simp_all [hasNat]
+
+/-- The same, comparing numbers as numbers. -/
+def distinctFast : List Nat → Nat
+  | [] => 0
+  | i :: is => if hasNat i is then distinctFast is else distinctFast is + 1
+
+/-- Comparing numbers as numbers is comparing them. -/
+@[csimp] theorem distinct_eq_distinctFast : @distinct = @distinctFast := by
+  funext l
+  induction l with
+  | nil => rfl
+  | cons i is ih =>
+    simp only [distinct, distinctFast, contains_eq_hasNat, ih]
+    split <;> omega
 
 /-- The work left of the services in progress at stage `s`. -/
 def workAt (now s : Nat) : List Due → Nat
