@@ -2,10 +2,10 @@ import Main.Read
 /-!
 # Writing a step trace
 
-One JSON object per run: the iterations (start, tokens of each served session in serving order, admitted
-sessions with what each had cached, preempted sessions, free units of each pool, and the counters of claims
-where they differ from those of the iteration before), the observations in the order made, and what the run
-ended with.
+One JSON object per run: the iterations (start, tokens of each served session in serving order, free units
+of each pool; where there are any, admitted sessions with what each had cached and preempted sessions; the
+counters of claims where they differ from those of the iteration before), the observations in the order
+made, and what the run ended with.
 -/
 
 open Lean (Json)
@@ -35,13 +35,17 @@ def uncounted : Option IterRec → IterRec → Bool
 
 def iteration (D : Deployment) (before : Option IterRec) (r : IterRec) : Json :=
   let counts := if uncounted before r then [] else [("counted", counted D r.preempts r.counters)]
+  let admitted := match r.admitted with
+    | [] => counts
+    | those => ("admitted", .arr (those.map fun (i, c) => nats [i, c]).toArray) :: counts
+  let preempted := match r.preempted with
+    | [] => admitted
+    | those => ("preempted", nats those) :: admitted
   let free := (D.pools.zip r.pools).map fun (P, s) => nat (P.cap - s.used)
-  Json.mkObj <| counts ++ [
-    ("start", nat r.start),
-    ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray),
-    ("admitted", .arr (r.admitted.map fun (i, c) => nats [i, c]).toArray),
-    ("preempted", nats r.preempted),
-    ("free", .arr free.toArray)]
+  Json.mkObj <|
+    ("start", nat r.start) ::
+    ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray) ::
+    ("free", .arr free.toArray) :: preempted
 
 /-- The iterations in order. -/
 def iterations (D : Deployment) : Option IterRec → List IterRec → List Json

@@ -180,8 +180,8 @@ def trace_of(answer: dict[str, Any], number: int = 0) -> StepTrace:
         step = Step(
             start=one["start"],
             batch=tuple((s, n) for s, n in one["batch"]),
-            admitted=tuple((s, n) for s, n in one["admitted"]),
-            preempted=tuple(one["preempted"]),
+            admitted=tuple((s, n) for s, n in one.get("admitted", ())),
+            preempted=tuple(one.get("preempted", ())),
             free=tuple(one["free"]),
             counted=counted,
         )
