@@ -151,7 +151,7 @@ def cpu_seconds(process: LeanProcess) -> float:
     return clock_gettime((~process.pid << 3) | 2)
 
 
-ROUNDS = 6
+ROUNDS = 12
 
 
 def timed(process: LeanProcess, loads: Sequence[Load]) -> Timing:
@@ -198,9 +198,9 @@ def main() -> None:
         one = small(number)
         process.run(one.program, one.made)
 
-    many = timed(process, [small(number) for number in range(80)])
-    full = timed(process, [crowded(number) for number in range(40)])
-    eight = timed(process, [steady(8, 1000)] * 2)
+    many = timed(process, [small(number) for number in range(40)])
+    full = timed(process, [crowded(number) for number in range(20)])
+    eight = timed(process, [steady(8, 1000)])
     few = timed(process, [stream(50)] * 16)
     lots = timed(process, [stream(1600)])
     process.stop()
