@@ -3,7 +3,7 @@
 Blocks are laid out one inside the other with jumps, so a session's continuation is an index and
 its stack only the holds it is in. An instruction takes the session and gives the index of the
 next one, or -1 when the session waits, yields or has ended. Neighbouring ``set`` and ``observe``
-statements become one generated function.
+statements become one generated function, with the plain run behind them.
 """
 
 from __future__ import annotations

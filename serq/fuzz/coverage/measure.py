@@ -162,8 +162,9 @@ def _claimed() -> Side:
     side = Side()
     for name, entry in json.loads(ledger.read_text(encoding="utf-8")).items():
         proved = [claim for claim, state in entry["claims"].items() if state == "proved"]
-        path = next(p for d in DIRECTORIES if (p := _ROOT / d / f"{name}.sq").is_file())
-        if not proved:
+        paths = (_ROOT / directory / f"{name}.sq" for directory in DIRECTORIES)
+        path = next(filter(Path.is_file, paths), None)
+        if not proved or path is None:
             continue
         source = Source(path.name, path.read_text(encoding="utf-8"))
         settings = Settings(horizon=float(entry["horizon"]))
