@@ -91,17 +91,17 @@ def innermostHold (p : Nat) : List Frame → Option HoldRec
     | none => innermostHold p st
     | some _ => some r
 
-/-- `release p`: the innermost hold on `p` gives its allocation back and admissions are tried at once;
-nothing when there is none. -/
+/-- `release p`: the innermost hold on `p` gives its allocation back, what was marked of its preemptions is
+forgotten, and admissions are tried at once; nothing when there is none. -/
 def releasePool (D : Deployment) (m : Machine) (i p : Nat) : Machine :=
   match innermostHold p (m.at_ i).stack with
   | none => m
   | some r => match findAlloc p r.allocs with
     | none => m
     | some a =>
-      admitAll D ((giveOne D i r.grown (cacheValue D m i r.cache)
+      tally (admitAll D ((giveOne D i r.grown (cacheValue D m i r.cache)
         (m.modSess i fun s => { s with snap := s.attrs }) a).modSess i fun s =>
-          { s with stack := dropInnermost p s.stack })
+          { s with stack := dropInnermost p s.stack })) (·.ended D.memory i [a])
 
 /-- The end of a hold's body: release, `computed` 0, and admissions are tried at once. -/
 def finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block)

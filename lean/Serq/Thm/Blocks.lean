@@ -307,7 +307,7 @@ theorem BlocksOk.releasePool {m : Machine} (hG : Closed G) (h : BlocksOk G m) (D
   · split
     · exact h
     · next r _ a _ =>
-      refine BlocksOk.admitAll hG ?_ D
+      refine BlocksOk.of_eq (BlocksOk.admitAll hG ?_ D) rfl rfl
       have h1 := h.modSess i (fun s => { s with snap := s.attrs }) fun hs => ⟨hs.prog, hs.stack⟩
       refine BlocksOk.modSess (h1.of_eq (giveOne_sess D i _ _ _ a).1 (giveOne_sess D i _ _ _ a).2) i _
         fun hs => ⟨hs.prog, frameOk_dropInnermost p hs.stack⟩

@@ -279,8 +279,8 @@ theorem same_releasePool (D : Deployment) (m : Machine) (i p : Nat) :
   · exact Same.refl m
   · split
     · exact Same.refl m
-    · exact (((same_modSess m i _).trans (same_giveOne D i _ _ _ _)).trans
-        (same_modSess _ i _)).trans (same_admitAll D _)
+    · exact ((((same_modSess m i _).trans (same_giveOne D i _ _ _ _)).trans
+        (same_modSess _ i _)).trans (same_admitAll D _)).trans (same_tally _ _)
 
 /-- Ending a hold leaves the clock and the plan alone. -/
 theorem same_finishHold (D : Deployment) (m : Machine) (i : Nat) (r : HoldRec) (k : Block)

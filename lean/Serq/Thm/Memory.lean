@@ -834,7 +834,7 @@ theorem MemInv.releasePool {m : Machine} (h : MemInv D m) (hb : BlocksOk (HoldsO
         · intro j _
           rw [hstack]
           exact h.pos j
-      refine MemInv.admitAll (hv.toInv _ ?_ ?_) ?_
+      refine MemInv.of_eq (MemInv.admitAll (hv.toInv _ ?_ ?_) ?_) rfl rfl
       · intro q
         simp only
         rw [hstack]
