@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -96,8 +97,19 @@ def _sorted(programs: tuple[Path, ...], package: LeanPackage) -> tuple[tuple[str
 # --- the table ----------------------------------------------------------------------------------
 
 
-def _show(outcome: Outcome, every: bool) -> None:
+_PIPED = 132
+"""Columns of a table that goes to a file or a pipe, unless COLUMNS says otherwise."""
+
+
+def _console() -> Console:
     console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _PIPED
+    return console
+
+
+def _show(outcome: Outcome, every: bool) -> None:
+    console = _console()
     for path in outcome.written:
         console.print(f"wrote {escape(path.as_posix())}")
     if outcome.claims:
@@ -109,7 +121,7 @@ def _show(outcome: Outcome, every: bool) -> None:
         errors.print(f"[red]error:[/] {escape(str(fault))}", soft_wrap=True)
     for problem in outcome.problems:
         errors.print(f"[red]problem:[/] {escape(problem)}", soft_wrap=True)
-    console.print(_summary(outcome))
+    console.print(_summary(outcome), soft_wrap=True)
 
 
 def _claims_table(rows: list[ClaimRow]) -> Table:
@@ -195,7 +207,7 @@ def _explain(path: Path, as_json: bool) -> None:
     if as_json:
         emit(json.dumps(_explanation_record(path, found), indent=2) + "\n")
         return
-    console = Console(highlight=False)
+    console = _console()
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("line", "construct", "run in Lean", "claims in Lean", "provided that"):
         table.add_column(name, overflow="fold")
