@@ -127,15 +127,22 @@ def rank(ordered: F64, quantile: float) -> float:
     return float(ordered[max(1, ceil(quantile * n)) - 1]) if n else float("nan")
 
 
+_SPANS = 1e-290, 1e290
+"""Between these a span can be cut in bins; beyond, a width is lost in what a double can hold."""
+
+
 def histogram(ordered: F64, logarithmic: bool) -> Histogram:
     """Bins of round, equal widths (equal ratios on a logarithmic axis) for ascending values."""
     low, high = float(ordered[0]), float(ordered[-1])
-    if logarithmic:
+    edges: F64
+    if not _SPANS[0] < high - low < _SPANS[1]:
+        edges = np.array([low, high])
+    elif logarithmic:
         decades = log10(high / low)
         per_decade = 20 if decades < 2.0 else 10 if decades < 4.0 else 5
         first, last = floor(log10(low) * per_decade + 1e-9), ceil(log10(high) * per_decade - 1e-9)
         exponents = np.arange(first, max(last, first + 1) + 1, dtype=np.float64) / per_decade
-        edges: F64 = np.array([10.0**e for e in exponents.tolist()])
+        edges = np.array([10.0**e for e in exponents.tolist()])
         edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
     else:
         edges = _even_edges(ordered, low, high)
