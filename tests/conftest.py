@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 
 
-def seed_of_the_tree() -> int:
-    """The seed that a committed state of the tree has of its own; a random one if it is changed.
+def seed_of_the_tree() -> int | None:
+    """The seed that a committed state of the tree has of its own; none if it is changed.
 
-    A run on a clean checkout can thus be made again without its output.
+    A run on a clean checkout can thus be made again without its output. The environment variable
+    SERQ_FUZZ_SEED takes its place.
     """
+    given = os.environ.get("SERQ_FUZZ_SEED")
+    if given:
+        return int(given)
 
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -33,20 +37,23 @@ def seed_of_the_tree() -> int:
             return int(git("rev-parse", "HEAD^{tree}")[:8], 16)
     except (OSError, subprocess.CalledProcessError):
         pass  # no git, or no checkout
-    return random.SystemRandom().randrange(1 << 32)
+    return None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis, too, draws from the tree's seed where no other was asked for."""
+    seed = seed_of_the_tree()
+    if seed is not None and config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(seed)
 
 
 @pytest.fixture
 def fresh_seed(record_property: Callable[[str, object], None]) -> Callable[[str], int]:
-    """A function that gives a seed for the search of this name.
-
-    The summary of the run names it. The environment variable SERQ_FUZZ_SEED takes its place, so
-    that a run can be made again.
-    """
+    """A function that gives a seed for the search of this name; the run's summary names it."""
 
     def seed(name: str) -> int:
-        given = os.environ.get("SERQ_FUZZ_SEED")
-        chosen = int(given) if given else seed_of_the_tree()
+        of_tree = seed_of_the_tree()
+        chosen = random.SystemRandom().randrange(1 << 32) if of_tree is None else of_tree
         record_property("fresh seed", f"{name} {chosen}")
         return chosen
 
