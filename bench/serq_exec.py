@@ -1,7 +1,7 @@
 """``serq-exec`` on the Lean at hand: many small programs, iterations per second, cost per session.
 
 One process executes all programs, as differential testing does; its start is not part of any
-time. Times are CPU times of Lean's process (`/proc`, so this runs on Linux), all threads. What else
+time. Times are CPU times of Lean's process, all threads, by a clock of Linux. What else
 a machine does makes them longer, never shorter (processes share cores and caches), so everything
 runs in several rounds, and each program counts with its fastest.
 """

@@ -7,12 +7,14 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 
+@cache
 def seed_of_the_tree() -> int | None:
     """The seed that a committed state of the tree has of its own; none if it is changed.
 

@@ -35,17 +35,14 @@ def uncounted : Option IterRec → IterRec → Bool
 
 def iteration (D : Deployment) (before : Option IterRec) (r : IterRec) : Json :=
   let counts := if uncounted before r then [] else [("counted", counted D r.preempts r.counters)]
-  let admitted := match r.admitted with
-    | [] => counts
-    | those => ("admitted", .arr (those.map fun (i, c) => nats [i, c]).toArray) :: counts
-  let preempted := match r.preempted with
-    | [] => admitted
-    | those => ("preempted", nats those) :: admitted
+  let admitted := if r.admitted.isEmpty then [] else
+    [("admitted", .arr (r.admitted.map fun (i, c) => nats [i, c]).toArray)]
+  let preempted := if r.preempted.isEmpty then [] else [("preempted", nats r.preempted)]
   let free := (D.pools.zip r.pools).map fun (P, s) => nat (P.cap - s.used)
-  Json.mkObj <|
-    ("start", nat r.start) ::
-    ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray) ::
-    ("free", .arr free.toArray) :: preempted
+  Json.mkObj <| counts ++ admitted ++ preempted ++ [
+    ("start", nat r.start),
+    ("batch", .arr (r.batch.map fun (i, t) => nats [i, t]).toArray),
+    ("free", .arr free.toArray)]
 
 /-- The iterations in order. -/
 def iterations (D : Deployment) : Option IterRec → List IterRec → List Json

@@ -16,7 +16,7 @@ from functools import cache
 def report_of(document: str) -> str:
     """The JSON report of an IR document's run, or ``error: CODE``."""
     from serq.diagnostics import SerqError
-    from serq.fuzz.bounded import run
+    from serq.interp import run
     from serq.ir.codec import from_json
 
     try:

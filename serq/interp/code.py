@@ -8,7 +8,7 @@ statements become one generated function, with the plain run behind them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from serq.interp.expr import (
@@ -135,7 +135,6 @@ class Code:
         while i < len(statements):
             stmt = statements[i]
             place = (block, i)
-            answered = self._answers(block, i)
             if isinstance(stmt, ir.Set | ir.Observe):
                 j = i + 1
                 while (
@@ -144,14 +143,17 @@ class Code:
                     and sides[j] == sides[i]
                 ):
                     j += 1
-                if not self._answers(block, j - 1) and _is_plain_run(statements[j : j + 1]):
+                answered = self._answers(block, j - 1)
+                if not answered and j < len(statements) and _is_plain_run(statements[j]):
+                    answered = self._answers(block, j)
                     j += 1
                 pc = len(self.program)
                 self._add(self._sequence(block, i, j, pc + 1), place)
-                if self._answers(block, j - 1):
+                if answered:
                     self._answer()
                 i = j
                 continue
+            answered = self._answers(block, i)
             rest = self._nested(stmt, place)
             if rest is not None:
                 self._tasks.append((block, i + 1))
@@ -542,9 +544,9 @@ class Code:
         return run_flow
 
 
-def _is_plain_run(statements: Sequence[Any]) -> bool:
-    """Whether the statement, if any, is a run at one stage that is no engine."""
-    return any(isinstance(s, ir.Run) and s.mode is ir.Mode.PLAIN and not s.also for s in statements)
+def _is_plain_run(stmt: Any) -> bool:
+    """Whether the statement is a run at one stage that is no engine."""
+    return isinstance(stmt, ir.Run) and stmt.mode is ir.Mode.PLAIN and not stmt.also
 
 
 def outside(what: str, pool: Pool) -> Fault:
